@@ -1,0 +1,62 @@
+"""Checks of single arguments, used where parts are built and at the study's edge.
+
+Each takes the name of the call as the user typed it (`"Sobol"`, `"study.tell"`) and of the argument,
+so that a message can be read without a traceback: ``Sobol(rounds=-1): rounds must be >= 0.``
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+from windward.errors import ArgumentError
+
+
+def number(
+    call: str,
+    name: str,
+    value: object,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    open_low: bool = False,
+    open_high: bool = False,
+) -> float:
+    """Return `value` as a finite float inside the given bounds, or raise `ArgumentError`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise ArgumentError(f"{call}({name}={value!r}): {name} must be a number, got {type(value).__name__}.")
+    result = float(value)
+    if not math.isfinite(result):
+        raise ArgumentError(f"{call}({name}={value!r}): {name} must be finite.")
+    if result < low or (open_low and result == low):
+        raise ArgumentError(f"{call}({name}={value!r}): {name} must be {'>' if open_low else '>='} {low:g}.")
+    if result > high or (open_high and result == high):
+        raise ArgumentError(f"{call}({name}={value!r}): {name} must be {'<' if open_high else '<='} {high:g}.")
+    return result
+
+
+def whole(call: str, name: str, value: object, *, low: int, high: int | None = None) -> int:
+    """Return `value` as an int inside the given bounds, or raise `ArgumentError`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise ArgumentError(f"{call}({name}={value!r}): {name} must be a whole number, got {type(value).__name__}.")
+    result = int(value)
+    if result < low:
+        raise ArgumentError(f"{call}({name}={value!r}): {name} must be >= {low}.")
+    if high is not None and result > high:
+        raise ArgumentError(f"{call}({name}={value!r}): {name} must be <= {high}.")
+    return result
+
+
+def choice(call: str, name: str, value: object, allowed: Sequence[Any]) -> None:
+    """Raise `ArgumentError` unless `value` is one of `allowed`."""
+    if not any(value is option or value == option for option in allowed):
+        options = ", ".join(repr(option) for option in allowed)
+        raise ArgumentError(f"{call}({name}={value!r}): {name} must be one of {options}.")
+
+
+def flag(call: str, name: str, value: object) -> None:
+    """Raise `ArgumentError` unless `value` is True or False."""
+    if not isinstance(value, bool):
+        raise ArgumentError(f"{call}({name}={value!r}): {name} must be True or False.")

@@ -1,0 +1,91 @@
+"""Parts to JSON and back.
+
+A part is a frozen dataclass; it becomes `{"part": its class name, field: value, ...}` with fields at their defaults left
+out. Names are resolved against a table the caller passes, never imported, so a document from a database or a request
+can only name what is in the table.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from windward.errors import ArgumentError, WindwardError
+
+
+def encode(value: Any) -> Any:
+    """Return `value` as plain JSON data."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        body: dict[str, Any] = {"part": type(value).__name__}
+        for field in dataclasses.fields(value):
+            entry = getattr(value, field.name)
+            if not _is_default(field, entry):
+                body[field.name] = encode(entry)
+        return body
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, timedelta):
+        return {"part": "timedelta", "seconds": value.total_seconds()}
+    if isinstance(value, Mapping):
+        if isinstance(value.get("part"), str):
+            raise ArgumentError("a dict with a text under 'part' cannot be stored: it would read as a part.")
+        return {str(key): encode(entry) for key, entry in value.items()}
+    if isinstance(value, Sequence):
+        return [encode(entry) for entry in value]
+    raise ArgumentError(f"{value!r} of type {type(value).__name__} cannot be written as JSON; use numbers, text or parts.")
+
+
+def decode(data: Any, table: Mapping[str, type]) -> Any:
+    """Return what `encode` wrote, its parts built from the classes in `table`."""
+    if isinstance(data, list):
+        return tuple(decode(entry, table) for entry in data)
+    if not isinstance(data, Mapping):
+        return data
+    tag = data.get("part")
+    if not isinstance(tag, str):
+        return {key: decode(entry, table) for key, entry in data.items()}
+    fields = {key: decode(entry, table) for key, entry in data.items() if key != "part"}
+    if tag == "timedelta":
+        return timedelta(**fields)
+    if tag not in table:
+        raise ArgumentError(f"unknown part {tag!r}; known are {', '.join(sorted(table))}; pass your own with parts=[...].")
+    kind = table[tag]
+    unknown = sorted(set(fields) - {field.name for field in dataclasses.fields(kind) if field.init})
+    if unknown:
+        raise ArgumentError(f"part {tag!r} has no field {unknown[0]!r}.")
+    try:
+        return kind(**fields)
+    except WindwardError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"part {tag!r}: {error}") from error
+
+
+def table_of(*groups: Iterable[type]) -> dict[str, type]:
+    """Return the table of parts by name; two different classes of one name are refused."""
+    table: dict[str, type] = {}
+    for kind in (kind for group in groups for kind in group):
+        if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
+            raise ArgumentError(f"parts=[{kind!r}]: a part is a frozen dataclass; give the class itself.")
+        if table.setdefault(kind.__name__, kind) is not kind:
+            raise ArgumentError(f"parts=[{kind.__name__}]: there is another part of that name; rename yours.")
+    return table
+
+
+def dumps(data: Any) -> str:
+    """Return compact JSON text; floats round-trip, NaN and infinity are refused."""
+    try:
+        return json.dumps(data, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+    except ValueError as error:
+        raise ArgumentError(f"cannot be written as JSON: {error}") from error
+
+
+def _is_default(field: dataclasses.Field[Any], entry: Any) -> bool:
+    if field.default is not dataclasses.MISSING:
+        return bool(entry == field.default) and type(entry) is type(field.default)
+    if field.default_factory is not dataclasses.MISSING:
+        return bool(entry == field.default_factory())
+    return False

@@ -1,0 +1,46 @@
+"""Every error Windward raises on purpose.
+
+    WindwardError
+    |-- ArgumentError(ValueError)       an argument or a part's field has a value that is not allowed
+    |-- SpaceError(ValueError)          a parameter, decision or context does not fit its space
+    |-- TrialError(LookupError)         an id, a second tell, a name: the study cannot do this to that trial
+    |-- IncompatibleError(TypeError)    parts that do not go together, or a part that does not go with a space
+    |-- SolverError(RuntimeError)       a numerical routine could not certify its answer
+    |-- JournalError(RuntimeError)      the log cannot be reached, read or written
+    `-- MissingDependency(ImportError)  an optional package is needed; the message has the command
+
+Each message says what was given, what is needed and what to do, in the words the caller typed.
+An error raised by a study leaves the study as it was.
+"""
+
+
+class WindwardError(Exception):
+    """The root: `except WindwardError` catches everything Windward raises on purpose."""
+
+
+class ArgumentError(WindwardError, ValueError):
+    """An argument or a part's field has a value that is not allowed."""
+
+
+class SpaceError(WindwardError, ValueError):
+    """A parameter, a decision or a context does not fit its space."""
+
+
+class TrialError(WindwardError, LookupError):
+    """The study has no such trial, or cannot do this to it."""
+
+
+class IncompatibleError(WindwardError, TypeError):
+    """Parts that do not go together, or a part that does not go with a space."""
+
+
+class SolverError(WindwardError, RuntimeError):
+    """A numerical routine could not certify its answer."""
+
+
+class JournalError(WindwardError, RuntimeError):
+    """The log cannot be reached, read or written."""
+
+
+class MissingDependency(WindwardError, ImportError):
+    """An optional package is needed."""

@@ -1,0 +1,235 @@
+"""Maximizing an acquisition over the decisions: many starts at once, or every point of a grid.
+
+A maximizer knows a function of decisions `"b d"` and a `Region`, nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from windward import check
+from windward.errors import SolverError
+from windward.lbfgs import Array, minimize_rows
+from windward.parameters import Categorical, Integer
+from windward.polytope import Polytope
+from windward.region import LEAST_DISTANCE, Region
+
+Acquisition: TypeAlias = Callable[[Tensor], Tensor]
+
+# Up to this many decisions in all, a discrete space is simply enumerated.
+ENUMERATE = 4096
+# Alternations between moving discrete parameters one at a time and refining the continuous ones.
+EXCHANGES = 10
+
+
+class Maximizer(Protocol):
+    """Return one decision `"d"` of the region, the best by the acquisition."""
+
+    def __call__(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> Tensor: ...
+
+
+@dataclass(frozen=True)
+class MultiStart:
+    """Screen `screen` Sobol points and the region's hints, refine the best `starts` of them by batched bounded L-BFGS.
+
+    Integers and categories move by exchange, one parameter at a time; small discrete spaces are enumerated. Under linear
+    constraints the refinement is sequential quadratic programming, start by start. A pending decision is kept at a
+    distance of 1.25 % of the cube's diagonal wherever anything else is left.
+    """
+
+    screen: int = 512
+    starts: int = 8
+    evaluations: int = 60
+    tolerance: float = 1e-6
+
+    def __post_init__(self) -> None:
+        check.whole("MultiStart", "screen", self.screen, low=1)
+        check.whole("MultiStart", "starts", self.starts, low=1)
+        check.whole("MultiStart", "evaluations", self.evaluations, low=1)
+        check.number("MultiStart", "tolerance", self.tolerance, low=0.0, open_low=True)
+
+    def __call__(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> Tensor:
+        every = region.all_discrete(ENUMERATE)
+        if every is not None:
+            return best(every, values_of(acquisition, every), region)
+        points = region.points(self.screen, generator)
+        if region.hints is not None and len(region.hints):
+            hints = region.valid(region.hints)
+            points = torch.cat([points, hints[region.feasible(hints)]])
+        values = values_of(acquisition, points)
+        starts = points[spread_best(points, values, self.starts)]
+        refined, refined_values = self._refine(acquisition, region, starts)
+        if region.discrete:
+            refined, refined_values = self._exchange(acquisition, region, refined, refined_values, generator)
+        candidates, scores = torch.cat([refined, points]), torch.cat([refined_values, values])
+        top = refined[refined_values.argmax()]
+        if not bool(region.clear(top[None]).all()):
+            beside = _beside(top, region, generator)
+            candidates, scores = torch.cat([candidates, beside]), torch.cat([scores, values_of(acquisition, beside)])
+        return best(candidates, scores, region)
+
+    def _refine(self, acquisition: Acquisition, region: Region, starts: Tensor) -> tuple[Tensor, Tensor]:
+        """Climb from every start over the continuous columns, the others held."""
+        moving = region.continuous
+        if not bool(moving.any()):
+            return starts, values_of(acquisition, starts)
+        if region.polytope is not None:
+            return _refine_constrained(acquisition, region, starts, self.evaluations)
+        held = ~moving.numpy()
+        whole = starts.numpy().copy()
+        low, high = np.zeros_like(whole), np.ones_like(whole)
+        low[:, held] = high[:, held] = whole[:, held]
+
+        def negative(x: Array) -> tuple[Array, Array]:
+            value, gradient = value_and_gradient(acquisition, torch.from_numpy(x))
+            return -value, -gradient
+
+        found, lowest = minimize_rows(
+            negative, whole, low, high, evaluations=self.evaluations, tolerance=self.tolerance
+        )
+        return torch.from_numpy(found), torch.from_numpy(-lowest)
+
+    def _exchange(
+        self, acquisition: Acquisition, region: Region, points: Tensor, values: Tensor, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor]:
+        """Improve the best points by single discrete moves, refining the continuous columns after each."""
+        order = values.argsort(descending=True)[: max(1, self.starts // 2)]
+        points, values = points[order].clone(), values[order].clone()
+        for _ in range(EXCHANGES):
+            moved = False
+            for row in range(len(points)):
+                near = region.neighbours(points[row], generator)
+                scores = values_of(acquisition, near)
+                top = int(scores.argmax())
+                if scores[top] > values[row] + 1e-12 * (1.0 + values[row].abs()):
+                    points[row], values[row], moved = near[top], scores[top], True
+            if not moved:
+                break
+            refined, scores = self._refine(acquisition, region, points)
+            better = scores >= values
+            points, values = torch.where(better[:, None], refined, points), torch.where(better, scores, values)
+        return points, values
+
+
+@dataclass(frozen=True)
+class OverGrid:
+    """Evaluate every point of a regular grid, `per_parameter` points along each real parameter, and take the best."""
+
+    per_parameter: int = 32
+
+    def __post_init__(self) -> None:
+        check.whole("OverGrid", "per_parameter", self.per_parameter, low=2)
+
+    def points(self, region: Region) -> Tensor:
+        """Return the grid inside the region; `"n d"`."""
+        ladder = torch.linspace(0.0, 1.0, self.per_parameter, dtype=torch.float64)[:, None]
+        options = {}
+        for name, parameter in region.space.decision.items():
+            if isinstance(parameter, Categorical):
+                options[name] = torch.eye(parameter.width, dtype=torch.float64)
+            elif isinstance(parameter, Integer):
+                options[name] = torch.from_numpy(parameter.to_unit(np.unique(parameter.nearest(ladder.numpy()))))
+            else:
+                options[name] = ladder
+        points = region.assemble(options)
+        inside = points[region.feasible(points)]
+        if len(inside) == 0:
+            raise SolverError(
+                f"OverGrid(per_parameter={self.per_parameter}): no grid point satisfies the constraints; use a finer grid."
+            )
+        return inside
+
+    def __call__(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> Tensor:
+        points = self.points(region)
+        return best(points, values_of(acquisition, points), region)
+
+
+def values_of(acquisition: Acquisition, points: Tensor) -> Tensor:
+    """Return the acquisition at points `"n d"` without its gradient; `"n"`."""
+    with torch.no_grad():
+        return acquisition(points)
+
+
+def value_and_gradient(acquisition: Acquisition, points: Tensor) -> tuple[Array, Array]:
+    """Return the acquisition `"n"` and its gradient `"n d"`, rows being independent."""
+    x = points.detach().requires_grad_()
+    values = acquisition(x)
+    (gradient,) = torch.autograd.grad(values.sum(), x)
+    return values.detach().numpy(), gradient.numpy()
+
+
+def best(points: Tensor, values: Tensor, region: Region) -> Tensor:
+    """Return the best point that keeps its distance from pending ones; the best of all where none does."""
+    usable = torch.isfinite(values)
+    if not bool(usable.any()):
+        raise SolverError(f"the acquisition is not finite at any of {len(points)} decisions.")
+    clear = usable & region.clear(points)
+    allowed = clear if bool(clear.any()) else usable
+    return points[values.masked_fill(~allowed, -torch.inf).argmax()]
+
+
+def spread_best(points: Tensor, values: Tensor, count: int) -> Tensor:
+    """Return indices of the best points, each at least a little apart from those before it."""
+    ranked = torch.where(torch.isfinite(values), values, -torch.inf).argsort(descending=True)
+    # Two starts nearer than this climb the same hill; it is a tenth of the cube's diagonal in the plane.
+    apart = 0.1 * math.sqrt(points.shape[1])
+    chosen = [int(ranked[0])]
+    for index in ranked[1:].tolist():
+        if len(chosen) == count:
+            break
+        if float(torch.cdist(points[index][None], points[chosen]).min()) >= apart:
+            chosen.append(index)
+    return torch.tensor(chosen)
+
+
+def _refine_constrained(
+    acquisition: Acquisition, region: Region, starts: Tensor, evaluations: int
+) -> tuple[Tensor, Tensor]:
+    """Climb from each start by SLSQP inside the constraints; a result that leaves them is not used."""
+    from scipy.optimize import LinearConstraint, minimize
+
+    assert region.polytope is not None
+    moving = region.continuous
+    found = starts.clone()
+    for row, start in enumerate(starts):
+        inner: Polytope = region.polytope.on(moving, start)
+        touched = (inner.rows != 0).any(-1)
+
+        def negative(free: Array, start: Tensor = start) -> tuple[float, Array]:
+            x = start.clone()
+            x[moving] = torch.from_numpy(free)
+            value, gradient = value_and_gradient(acquisition, x[None])
+            return -float(value[0]), -gradient[0][moving.numpy()]
+
+        rows = LinearConstraint(inner.rows[touched].numpy(), inner.lower[touched].numpy(), inner.upper[touched].numpy())
+        answer = minimize(
+            negative,
+            start[moving].numpy(),
+            jac=True,
+            method="SLSQP",
+            bounds=[(0.0, 1.0)] * int(moving.sum()),
+            constraints=[rows] if bool(touched.any()) else [],
+            options={"maxiter": evaluations, "ftol": 1e-10},
+        )
+        refined = start.clone()
+        refined[moving] = torch.from_numpy(np.clip(answer.x, 0.0, 1.0))
+        if bool(torch.isfinite(refined).all()) and bool(region.feasible(refined)):
+            found[row] = refined
+    return found, values_of(acquisition, found)
+
+
+def _beside(top: Tensor, region: Region, generator: torch.Generator) -> Tensor:
+    """Return points around `top` just outside the least distance from it, for when a pending decision sits there."""
+    reach = 1.5 * LEAST_DISTANCE * math.sqrt(len(top))
+    directions = torch.randn(32, len(top), generator=generator, dtype=torch.float64)
+    directions = torch.where(region.continuous, directions, 0.0)
+    directions = directions / directions.norm(dim=-1, keepdim=True).clamp_min(1e-300)
+    points = region.valid(torch.cat([top + reach * directions, top + 2.0 * reach * directions]))
+    return points[region.feasible(points)]

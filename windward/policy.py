@@ -1,0 +1,150 @@
+"""A policy is one choice along each axis; one round is always the same composition of them.
+
+    events -> Trials --feedback(surrogate)--> posterior --belief--> score ---------+
+                 `----context model----> contexts --+                              +--> acquisition(x) --maximize--> x
+                                objective.bind(contexts, seen) -> reduction -------+                --context rule--> c
+
+A published method is a `Policy` with the right parts: see `papers.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor
+
+from windward import check
+from windward.beliefs import Belief, UpperConfidence
+from windward.contexts import ContextModel, Contexts, NoContext
+from windward.design import Design, Sobol
+from windward.errors import IncompatibleError
+from windward.feedback import Feedback, Hallucinate
+from windward.maximize import Maximizer, MultiStart
+from windward.objectives import Expected, Objective
+from windward.parameters import Value
+from windward.region import Region
+from windward.space import Given, Space
+from windward.surrogate import GaussianProcess, Hyperparameters, Posterior, Start, Surrogate
+from windward.trials import Trials
+
+# The maximizer also looks at this many of the best decisions that have come back: the peak is often beside one of them.
+HINTS = 32
+
+
+class ContextRule(Protocol):
+    """Choose the context to evaluate, where the caller can (a simulator); None where nature does."""
+
+    def __call__(
+        self, x: Tensor, posterior: Posterior, trials: Trials, contexts: Contexts, generator: torch.Generator
+    ) -> Tensor | None: ...
+
+
+@dataclass(frozen=True)
+class Nature:
+    """Nature shows the context; nobody chooses it."""
+
+    def __call__(
+        self, x: Tensor, posterior: Posterior, trials: Trials, contexts: Contexts, generator: torch.Generator
+    ) -> Tensor | None:
+        return None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `recommend` reports: by which objective (the policy's, where None), among which decisions."""
+
+    objective: Objective | None = None
+    candidates: Literal["space", "evaluated"] = "space"
+
+    def __post_init__(self) -> None:
+        check.choice("Report", "candidates", self.candidates, ("space", "evaluated"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """One choice of each part; build it from parts, or take a published one from `windward.papers`."""
+
+    context_model: ContextModel
+    objective: Objective = field(default_factory=Expected)
+    belief: Belief = field(default_factory=UpperConfidence)
+    feedback: Feedback = field(default_factory=Hallucinate)
+    context_rule: ContextRule = field(default_factory=Nature)
+    surrogate: Surrogate = field(default_factory=GaussianProcess)
+    maximize: Maximizer = field(default_factory=MultiStart)
+    design: Design = field(default_factory=Sobol)
+    report: Report = field(default_factory=Report)
+
+    def __post_init__(self) -> None:
+        for name in self.__dataclass_fields__:
+            part = getattr(self, name)
+            if isinstance(part, type) or part is None:
+                raise IncompatibleError(f"Policy({name}={part!r}): give a part, with its parentheses if it is a class.")
+        if self.belief.needs_monotone and not self.objective.monotone:
+            raise IncompatibleError(
+                f"Policy(objective={self.objective!r}, belief={self.belief!r}): the objective at the upper confidence "
+                "bound is no bound, because this objective can fall where values rise; use belief=Thompson()."
+            )
+
+    def view(self, trials: Trials) -> Trials:
+        """Return the trials as this policy sees them: without contexts under `NoContext()`."""
+        return trials.blind() if isinstance(self.context_model, NoContext) else trials
+
+    def check(self, space: Space) -> None:
+        """Raise `IncompatibleError` where the policy does not go with the space, by trying its parts on it."""
+        trials, generator = self.view(Trials(space)), torch.Generator().manual_seed(0)
+        contexts = self.context_model(trials.space, trials, trials.space.encode_given(None), generator)
+        if contexts is not None:
+            for objective in (self.objective, self.report.objective):
+                if objective is not None:
+                    objective.bind(contexts, trials.contexts_seen)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What one suggestion is asked with, besides the trials."""
+
+    given: dict[str, Value] = field(default_factory=dict)
+    fixed: dict[str, Value] = field(default_factory=dict)
+    now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+    seed: int = 0
+    start: Start = field(default_factory=Start)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A decision `"d"`, the context a rule chose and the stand-in drawn, `"k"` each, and the fit behind them."""
+
+    x: Tensor
+    context: Tensor | None
+    stand_in: Tensor | None
+    hyperparameters: Hyperparameters | None
+
+
+def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.Generator) -> Proposal:
+    """Return the next decision: a pure function of its arguments and the generator's state."""
+    trials = policy.view(trials)
+    space = trials.space
+    contexts = policy.context_model(space, trials, _given(space, request), generator)
+    region = Region(space, request.fixed, avoid=trials.decisions(trials.pending), hints=_hints(trials))
+    stand_in = None if contexts is None or not space.context else contexts.draw(generator)
+    if contexts is None or not trials.arrived or len(trials) < policy.design.rounds(space):
+        x = policy.design(len(trials), replace(region, avoid=None, hints=None), request.seed)
+        return Proposal(x, None, stand_in, None)
+    believed = policy.feedback(trials, policy.surrogate, request.now, request.start)
+    reduction = policy.objective.bind(contexts, trials.contexts_seen)
+    score = policy.belief(believed, trials, contexts, generator)
+    x = policy.maximize(lambda x: score(reduction, x), region, generator)
+    context = policy.context_rule(x, believed.posterior, trials, contexts, generator)
+    return Proposal(x, context, stand_in, believed.posterior.hyperparameters)
+
+
+def _given(space: Space, request: Request) -> Given:
+    return space.encode_given({name: value for name, value in request.given.items() if name in space.context})
+
+
+def _hints(trials: Trials) -> Tensor:
+    order = trials.dataset.y.argsort(descending=True)[:HINTS]
+    return trials.dataset.x[order].clamp(0.0, 1.0)

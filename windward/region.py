@@ -1,0 +1,158 @@
+"""Where the next decision may be: the unit cube with its discrete columns and constraints, less what is fixed or pending."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from windward.contexts import product, sobol
+from windward.errors import SpaceError
+from windward.parameters import Categorical, Integer, Value
+from windward.polytope import Polytope
+from windward.space import Space
+
+# A suggestion keeps this share of the cube's diagonal from every pending decision: far enough to tell their values
+# apart, near enough not to leave a peak.
+LEAST_DISTANCE = 0.0125
+# Rejection from the cube is tried before hit-and-run: it keeps Sobol's evenness where at least this share is feasible.
+LEAST_ACCEPTANCE = 0.02
+
+
+@dataclass(frozen=True)
+class Region:
+    """The decisions a maximizer may choose; `avoid` holds pending ones `"m d"`, `hints` places worth a look `"h d"`."""
+
+    space: Space
+    fixed: dict[str, Value] = field(default_factory=dict)
+    avoid: Tensor | None = None
+    hints: Tensor | None = None
+
+    @cached_property
+    def held(self) -> tuple[Tensor, Tensor]:
+        """Which columns are fixed, and at what; `"d"` each."""
+        mask = torch.zeros(self.space.decision_width, dtype=torch.bool)
+        values = torch.zeros(self.space.decision_width, dtype=torch.float64)
+        for name, value in self.fixed.items():
+            columns = self.space.decision_columns[name]
+            mask[columns] = True
+            values[columns] = torch.from_numpy(self.space.decision[name].to_unit([value])[0])
+        return mask, values
+
+    @cached_property
+    def continuous(self) -> Tensor:
+        """Which columns move continuously: of `Real` parameters that are not fixed; `"d"` booleans."""
+        mask = torch.zeros(self.space.decision_width, dtype=torch.bool)
+        for name, parameter in self.space.decision.items():
+            if name not in self.fixed and not isinstance(parameter, Integer | Categorical):
+                mask[self.space.decision_columns[name]] = True
+        return mask
+
+    @cached_property
+    def discrete(self) -> list[str]:
+        """The integer and categorical parameters that are not fixed."""
+        return [
+            name
+            for name, parameter in self.space.decision.items()
+            if name not in self.fixed and isinstance(parameter, Integer | Categorical)
+        ]
+
+    @cached_property
+    def polytope(self) -> Polytope | None:
+        """The linear constraints over all columns, or None."""
+        return Polytope(*self.space.constraint_rows()) if self.space.constraints else None
+
+    def feasible(self, x: Tensor) -> Tensor:
+        """Return which points `"*b d"` satisfy the constraints."""
+        if self.polytope is None:
+            return torch.ones(x.shape[:-1], dtype=torch.bool)
+        return self.polytope.contains(x)
+
+    def clear(self, x: Tensor) -> Tensor:
+        """Return which points `"b d"` keep their distance from every pending decision."""
+        if self.avoid is None or len(self.avoid) == 0:
+            return torch.ones(len(x), dtype=torch.bool)
+        least = LEAST_DISTANCE * math.sqrt(self.space.decision_width)
+        return torch.cdist(x, self.avoid).amin(1) >= least
+
+    def valid(self, x: Tensor) -> Tensor:
+        """Return `x` `"b d"` with fixed columns set and discrete ones snapped; the constraints are not looked at."""
+        mask, values = self.held
+        return torch.where(mask, values, self.space.snap(x))
+
+    def points(self, count: int, generator: torch.Generator) -> Tensor:
+        """Return about `count` spread, valid and feasible points; `"n d"`, never empty."""
+        drawn = self.valid(sobol(self.space.decision_width, count, generator))
+        if self.polytope is None:
+            return drawn
+        inside = drawn[self.feasible(drawn)]
+        if len(inside) >= LEAST_ACCEPTANCE * count and len(inside) >= 16:
+            return inside
+        return torch.cat([inside, self._walked(count, generator)])
+
+    def all_discrete(self, limit: int) -> Tensor | None:
+        """Return every valid decision where there is nothing continuous and no more than `limit` of them."""
+        if bool(self.continuous.any()):
+            return None
+        sizes = [_options(self.space, name, limit + 1) for name in self.discrete]
+        if math.prod(len(option) for option in sizes) > limit:
+            return None
+        points = self.assemble(dict(zip(self.discrete, sizes, strict=True)))
+        return points[self.feasible(points)]
+
+    def assemble(self, options: dict[str, Tensor]) -> Tensor:
+        """Return the product of options per parameter with the fixed ones; `"n d"`."""
+        mask, values = self.held
+        axes = [
+            values[None, self.space.decision_columns[name]] if name in self.fixed else options[name]
+            for name in self.space.decision
+        ]
+        return product(axes)
+
+    def neighbours(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        """Return decisions that differ from `x` `"d"` in one discrete parameter: each choice, steps, a few leaps."""
+        moves = [x[None, :]]
+        for name in self.discrete:
+            columns, parameter = self.space.decision_columns[name], self.space.decision[name]
+            options = _options(self.space, name, 64)
+            if isinstance(parameter, Integer):
+                here = parameter.from_unit(x[columns].numpy())
+                near = [here + step for step in (-2, -1, 1, 2)]
+                inside = [value for value in near if parameter.low <= value <= parameter.high]  # type: ignore[operator]
+                options = torch.cat([options, torch.from_numpy(parameter.to_unit(inside))]) if inside else options
+            block = x.repeat(len(options), 1)
+            block[:, columns] = options
+            moves.append(block)
+        points = torch.cat(moves)
+        return points[self.feasible(points)]
+
+    def _walked(self, count: int, generator: torch.Generator) -> Tensor:
+        assert self.polytope is not None
+        mask, values = self.held
+        inner = self.polytope.on(~mask, values)
+        start = inner.center()
+        if start is None:
+            raise SpaceError(f"ask(fix={self.fixed!r}): with these fixed no decision satisfies the constraints.")
+        x = values.repeat(count, 1)
+        x[:, ~mask] = inner.sample(start, count, generator)
+        snapped = self.valid(x)
+        kept = snapped[self.feasible(snapped)]
+        if len(kept) == 0:
+            raise SpaceError(
+                "no decision with whole numbers was found that satisfies the constraints; widen them or use Real."
+            )
+        return kept
+
+
+def _options(space: Space, name: str, limit: int) -> Tensor:
+    """Return the values of a discrete parameter as columns, evenly thinned to at most `limit`."""
+    parameter = space.decision[name]
+    if isinstance(parameter, Categorical):
+        return torch.eye(parameter.width, dtype=torch.float64)
+    assert isinstance(parameter, Integer) and parameter.low is not None and parameter.high is not None
+    count = min(parameter.high - parameter.low + 1, limit)
+    ladder = parameter.nearest(torch.linspace(0.0, 1.0, count, dtype=torch.float64).numpy())
+    return torch.unique(torch.from_numpy(parameter.to_unit(ladder)), dim=0)

@@ -1,0 +1,278 @@
+"""Declared decision and context parameters: the only place where user values and tensors meet.
+
+Decisions live in the unit cube: a `Real` or `Integer` is one column, (t(v) - t(low)) / (t(high) - t(low)) with
+t = log where `log=True`, a `Categorical` is one one-hot column per choice. Contexts keep their own units
+(log parameters in log units, categories one-hot), so that a Wasserstein radius or an MMD length-scale means what
+the user thinks it means; a surrogate scales columns for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from windward.errors import SpaceError
+from windward.parameters import Categorical, Integer, Linear, Parameter, Real, Value, check_value
+
+Values = Mapping[str, Value]
+
+# How far, relative to the sizes of its terms, a decision may break a linear constraint: rounding of sums alone.
+CONSTRAINT_SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class Given:
+    """A context as far as it is known: `values[k]` where `known[k]`, zero elsewhere."""
+
+    values: Tensor
+    known: Tensor
+
+    @property
+    def complete(self) -> bool:
+        """Whether every column is known (also when there is no column at all)."""
+        return bool(self.known.all())
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What a surrogate needs to know of columns: which share a length-scale, and what one unit is (None: ask the data)."""
+
+    x_groups: tuple[int, ...]
+    x_scales: tuple[float, ...]
+    c_groups: tuple[int, ...]
+    c_scales: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Space:
+    """Decision parameters, context parameters and linear constraints on decisions.
+
+    >>> space = Space(decision={"order": Real(0, 10)}, context={"demand": Real()})
+    >>> space.encode_decisions([{"order": 2.5}])
+    tensor([[0.2500]], dtype=torch.float64)
+    """
+
+    decision: Mapping[str, Parameter]
+    context: Mapping[str, Parameter] = field(default_factory=dict)
+    constraints: Sequence[Linear] = ()
+
+    def __post_init__(self) -> None:
+        for role in ("decision", "context"):
+            object.__setattr__(self, role, MappingProxyType(_checked(role, getattr(self, role))))
+        if not self.decision:
+            raise SpaceError("Space(decision={}): a space needs at least one decision parameter.")
+        shared = sorted(set(self.decision) & set(self.context))
+        if shared:
+            raise SpaceError(f"Space: {shared} name both a decision and a context; give one of them another name.")
+        for name, parameter in self.decision.items():
+            if not isinstance(parameter, Categorical) and (parameter.low is None or parameter.high is None):
+                raise SpaceError(f"Space(decision={{{name!r}: {parameter!r}}}): a decision needs both bounds.")
+        if isinstance(self.constraints, Linear) or not all(isinstance(c, Linear) for c in self.constraints):
+            raise SpaceError(f"Space(constraints={self.constraints!r}): give a list of Linear(...).")
+        object.__setattr__(self, "constraints", tuple(self.constraints))
+        for constraint in self.constraints:
+            constraint.check(self.decision)
+        if self.constraints:
+            self._check_feasible()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Space) and (dict(self.decision), dict(self.context), self.constraints) == (
+            dict(other.decision),
+            dict(other.context),
+            other.constraints,
+        )
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.decision.items()), tuple(self.context.items()), self.constraints))
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a mappingproxy does not pickle; process pools need spaces that do
+        return (Space, (dict(self.decision), dict(self.context), self.constraints))
+
+    # -- columns ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def decision_width(self) -> int:
+        """Number of decision columns, d."""
+        return sum(parameter.width for parameter in self.decision.values())
+
+    @cached_property
+    def context_width(self) -> int:
+        """Number of context columns, k."""
+        return sum(parameter.width for parameter in self.context.values())
+
+    @cached_property
+    def decision_columns(self) -> Mapping[str, slice]:
+        """Where each decision parameter's columns are."""
+        return _columns(self.decision)
+
+    @cached_property
+    def context_columns(self) -> Mapping[str, slice]:
+        """Where each context parameter's columns are."""
+        return _columns(self.context)
+
+    @cached_property
+    def context_bounds(self) -> tuple[Tensor, Tensor]:
+        """Declared bounds of the context columns, infinite where there are none; `"k"` each."""
+        pairs = [pair for parameter in self.context.values() for pair in parameter.own_bounds()]
+        table = torch.tensor(pairs, dtype=torch.float64).reshape(-1, 2)
+        return table[:, 0], table[:, 1]
+
+    @cached_property
+    def roles(self) -> Roles:
+        """Column groups and scales for a surrogate; a one-hot step counts as one unit."""
+        x_groups, c_groups, x_scales, c_scales = [], [], [], []
+        for index, parameter in enumerate(self.decision.values()):
+            x_groups += [index] * parameter.width
+            x_scales += [2**0.5 if isinstance(parameter, Categorical) else 1.0] * parameter.width
+        for index, parameter in enumerate(self.context.values(), start=len(self.decision)):
+            c_groups += [index] * parameter.width
+            spans = [high - low for low, high in parameter.own_bounds()]
+            c_scales += [2**0.5 if isinstance(parameter, Categorical) else _finite(span) for span in spans]
+        return Roles(tuple(x_groups), tuple(x_scales), tuple(c_groups), tuple(c_scales))
+
+    def without_context(self) -> Space:
+        """Return the same decisions with no context at all."""
+        return Space(self.decision, {}, self.constraints)
+
+    # -- user values to tensors and back ---------------------------------------------------------------------------
+
+    def encode_decisions(self, decisions: Sequence[Values]) -> Tensor:
+        """Return `"n d"` in the unit cube (outside it for values that were kept although outside their bounds)."""
+        blocks = [
+            parameter.to_unit([decision[name] for decision in decisions]) for name, parameter in self.decision.items()
+        ]
+        return torch.from_numpy(np.concatenate(blocks, axis=1))
+
+    def decode_decision(self, x: Tensor) -> dict[str, Value]:
+        """Return the user values at one point `"d"` of the unit cube, rounded and clamped to what is valid."""
+        row = x.detach().cpu().numpy()
+        return {
+            name: parameter.from_unit(row[self.decision_columns[name]]) for name, parameter in self.decision.items()
+        }
+
+    def snap(self, x: Tensor) -> Tensor:
+        """Return `x` `"n d"` moved to the nearest valid decisions: integers rounded, categories one-hot."""
+        result = x.clamp(0.0, 1.0)
+        for name, parameter in self.decision.items():
+            columns = self.decision_columns[name]
+            if isinstance(parameter, Categorical):
+                best = x[:, columns].argmax(-1)
+                result[:, columns] = torch.nn.functional.one_hot(best, parameter.width).to(x)
+            elif isinstance(parameter, Integer):
+                rounded = parameter.nearest(result[:, columns].cpu().numpy())
+                result[:, columns] = torch.from_numpy(parameter.to_unit(rounded)).to(x)
+        return result
+
+    def encode_contexts(self, contexts: Sequence[Values]) -> Tensor:
+        """Return `"n k"` in the contexts' own units."""
+        if not self.context:
+            return torch.zeros(len(contexts), 0, dtype=torch.float64)
+        blocks = [parameter.to_own([context[name] for context in contexts]) for name, parameter in self.context.items()]
+        return torch.from_numpy(np.concatenate(blocks, axis=1))
+
+    def decode_context(self, c: Tensor) -> dict[str, Value]:
+        """Return the user values of one context `"k"`."""
+        row = c.detach().cpu().numpy()
+        return {name: parameter.from_own(row[self.context_columns[name]]) for name, parameter in self.context.items()}
+
+    def encode_given(self, context: Values | None) -> Given:
+        """Return a partly known context, checked by `check_context(..., partial=True)` before."""
+        values = torch.zeros(self.context_width, dtype=torch.float64)
+        known = torch.zeros(self.context_width, dtype=torch.bool)
+        for name, value in (context or {}).items():
+            columns = self.context_columns[name]
+            values[columns] = torch.from_numpy(self.context[name].to_own([value])[0])
+            known[columns] = True
+        return Given(values, known)
+
+    # -- checks ----------------------------------------------------------------------------------------------------
+
+    def check_decision(self, call: str, decision: object, *, partial: bool = False, planned: bool = True) -> dict[str, Value]:
+        """Return a clean copy of a decision; `planned` ones obey bounds and constraints, done ones follow `outside`."""
+        clean = _check_values(call, "decision", self.decision, decision, partial=partial, strict=planned)
+        if planned and not partial:
+            for constraint in self.constraints:
+                constraint.check_values(call, clean, CONSTRAINT_SLACK)
+        return clean
+
+    def check_context(self, call: str, context: object, *, partial: bool = False) -> dict[str, Value]:
+        """Return a clean copy of a context; values outside their bounds follow the parameter's `outside`."""
+        return _check_values(call, "context", self.context, context, partial=partial, strict=False)
+
+    def constraint_rows(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return `(rows, lower, upper)` with lower <= rows @ x <= upper on the unit cube; `"m d"`, `"m"`, `"m"`."""
+        rows = torch.zeros(len(self.constraints), self.decision_width, dtype=torch.float64)
+        lower = torch.full((len(self.constraints),), -torch.inf, dtype=torch.float64)
+        upper = torch.full_like(lower, torch.inf)
+        for index, constraint in enumerate(self.constraints):
+            offset = 0.0
+            for name, coefficient in constraint.coefficients.items():
+                low, high = self.decision[name].own_bounds()[0]
+                rows[index, self.decision_columns[name]] = coefficient * (high - low)
+                offset += coefficient * low
+            lower[index] = -torch.inf if constraint.lower is None else constraint.lower - offset
+            upper[index] = torch.inf if constraint.upper is None else constraint.upper - offset
+        return rows, lower, upper
+
+    def _check_feasible(self) -> None:
+        from windward.polytope import Polytope  # here: it imports scipy.optimize, which most spaces never need
+
+        rows, lower, upper = self.constraint_rows()
+        if Polytope(rows, lower, upper).center() is None:
+            raise SpaceError(f"Space(constraints={list(self.constraints)}): no decision satisfies them all.")
+
+
+def _checked(role: str, parameters: object) -> dict[str, Parameter]:
+    if not isinstance(parameters, Mapping):
+        raise SpaceError(f"Space({role}={parameters!r}): give a dict from names to Real, Integer or Categorical.")
+    for name, parameter in parameters.items():
+        if not isinstance(name, str) or not name:
+            raise SpaceError(f"Space({role}={{{name!r}: ...}}): a parameter's name must be a non-empty string.")
+        if not isinstance(parameter, Real | Integer | Categorical):
+            raise SpaceError(f"Space({role}={{{name!r}: {parameter!r}}}): give a Real, an Integer or a Categorical.")
+    return dict(parameters)
+
+
+def _columns(parameters: Mapping[str, Parameter]) -> dict[str, slice]:
+    result, start = {}, 0
+    for name, parameter in parameters.items():
+        result[name] = slice(start, start + parameter.width)
+        start += parameter.width
+    return result
+
+
+def _finite(span: float) -> float | None:
+    return span if np.isfinite(span) else None
+
+
+def _check_values(
+    call: str, role: str, parameters: Mapping[str, Parameter], values: object, *, partial: bool, strict: bool
+) -> dict[str, Value]:
+    if not isinstance(values, Mapping):
+        raise SpaceError(f"{call}: {role} must be a dict like {_example(parameters)}, got {values!r}.")
+    unknown = [name for name in values if name not in parameters]
+    if unknown:
+        raise SpaceError(f"{call}: unknown {role} {unknown[0]!r}; the space has {_names(parameters)}.")
+    missing = [name for name in parameters if name not in values]
+    if missing and not partial:
+        raise SpaceError(f"{call}: {role} lacks {missing[0]!r}; it needs {_names(parameters)}.")
+    return {
+        name: check_value(call, role, name, parameters[name], values[name], strict=strict)
+        for name in parameters
+        if name in values
+    }
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(repr(name) for name in names) or "none (declare it in Space)"
+
+
+def _example(parameters: Mapping[str, Parameter]) -> str:
+    return "{" + ", ".join(f"{name!r}: ..." for name in parameters) + "}"

@@ -1,0 +1,23 @@
+"""The exact Gaussian process: `GaussianProcess` fits, `GaussianPosterior` is what it returns."""
+
+from windward.surrogate.fit import GaussianProcess, Likelihood
+from windward.surrogate.outcomes import SoftClip, Standardize, Unscaled
+from windward.surrogate.paths import Path
+from windward.surrogate.posterior import GaussianPosterior, Hyperparameters
+from windward.surrogate.protocol import Believed, Posterior, SampledFunction, Start, Surrogate
+
+__all__ = [
+    "Believed",
+    "GaussianPosterior",
+    "GaussianProcess",
+    "Hyperparameters",
+    "Likelihood",
+    "Path",
+    "Posterior",
+    "SampledFunction",
+    "SoftClip",
+    "Standardize",
+    "Start",
+    "Surrogate",
+    "Unscaled",
+]

@@ -1,0 +1,254 @@
+"""Fitting the Gaussian process: marginal likelihood plus priors by L-BFGS-B with the analytic gradient.
+
+    log p(y) = -1/2 r' A^-1 r - 1/2 log|A| - n/2 log 2 pi,   A = amplitude * K + diag(noise),   r = y - m
+    d log p / d theta = 1/2 tr((a a' - A^-1) dA/dtheta),      a = A^-1 r
+
+The constant mean is profiled: m = 1'A^-1 y / 1'A^-1 1 maximises log p for every theta, so the gradient in theta needs no
+term for it. With dK/d log l_g = -2 k'(s) * s_g, s_g the part of s in group g, the trace over all groups is one product
+of an n x n matrix with the inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from windward import check
+from windward.errors import ArgumentError, SolverError
+from windward.surrogate.kernel import KERNELS, KernelName, kernel_slope, kernel_value, squared_distances
+from windward.surrogate.outcomes import Outcome, Standardize
+from windward.surrogate.posterior import FARTHEST, GaussianPosterior, Hyperparameters, Inputs
+from windward.trials import Dataset
+
+# Fitted noise variance and length-scales stay above these, as in BoTorch: below them lies interpolation of noise.
+LEAST_NOISE = 1e-4
+LEAST_LENGTH_SCALE = 2.5e-2
+MOST = 1e4  # upper bound of both: a column with that length-scale has no effect
+# Least variance of an observation whose noise the caller gave: keeps repeated exact observations solvable.
+LEAST_GIVEN_NOISE = 1e-6
+
+
+@dataclass(frozen=True)
+class LogNormal:
+    """A log-normal prior by the mean and deviation of the logarithm; its density is over the quantity itself."""
+
+    mean: float
+    deviation: float
+
+    @property
+    def mode(self) -> float:
+        """Where the density is highest; the starting point of a fit."""
+        return math.exp(self.mean - self.deviation**2)
+
+    def log_density(self, log_value: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the log density of exp(log_value) and its derivative in log_value."""
+        z = (log_value - self.mean) / self.deviation
+        constant = math.log(self.deviation) + 0.5 * math.log(2.0 * math.pi)
+        return -log_value - 0.5 * z.square() - constant, -1.0 - z / self.deviation
+
+
+def length_scale_prior(parameters: int) -> LogNormal:
+    """Return BoTorch's dimension-scaled prior: typical length-scales grow like the square root of the dimension."""
+    return LogNormal(math.sqrt(2.0) + 0.5 * math.log(max(parameters, 1)), math.sqrt(3.0))
+
+
+NOISE_PRIOR = LogNormal(-4.0, 1.0)
+
+
+@dataclass(frozen=True)
+class GaussianProcess:
+    """An exact Gaussian process with a constant mean; the surrogate of every method here.
+
+    `kernel` is "squared_exponential" (the default: it factorises over decisions and contexts) or "matern52".
+    `fixed` holds hyper-parameters that are not fitted (one length-scale for all, or one per parameter). `outcome` says
+    how outcomes are scaled before the fit: `Standardize()`, `SoftClip(limit)` against heavy tails, `Unscaled()`.
+    The amplitude is 1 in standardised outcomes, as in BoTorch's default model.
+
+    >>> GaussianProcess(kernel="matern52").kernel
+    'matern52'
+    """
+
+    kernel: KernelName = "squared_exponential"
+    outcome: Outcome = field(default_factory=Standardize, kw_only=True)
+    fixed: Hyperparameters | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check.choice("GaussianProcess", "kernel", self.kernel, KERNELS)
+        if self.fixed is not None:
+            _check_fixed(self.fixed)
+
+    def fit(self, data: Dataset, start: Hyperparameters | None = None) -> GaussianPosterior:
+        """Return the posterior at the most probable hyper-parameters, searched from the prior's mode and from `start`."""
+        return self.at(data, self.fitted(data, start))
+
+    def fitted(self, data: Dataset, start: Hyperparameters | None = None) -> Hyperparameters:
+        """Return the hyper-parameters that `fit` would use."""
+        if self.fixed is not None:
+            return self.fixed
+        problem = self.likelihood(data)
+        count = problem.parameters
+        mode = Hyperparameters(0.0, (length_scale_prior(count).mode,) * count, 1.0, NOISE_PRIOR.mode)
+        if len(data.y) < 2:
+            return mode
+        starts = [mode] if start is None or len(start.length_scales) != count else [start, mode]
+        return problem.search(starts)
+
+    def at(self, data: Dataset, hyperparameters: Hyperparameters) -> GaussianPosterior:
+        """Return the posterior with these hyper-parameters, nothing fitted."""
+        problem = self.likelihood(data)
+        inputs = problem.inputs(hyperparameters)
+        zx, zc = inputs.x(data.x), inputs.c(data.c)
+        s = squared_distances(zx, zx) + squared_distances(zc, zc)
+        noise = problem.noise(hyperparameters.noise)
+        covariance = hyperparameters.amplitude * kernel_value(self.kernel, s.fill_diagonal_(0.0)) + noise.diag()
+        factor, failed = torch.linalg.cholesky_ex(covariance)
+        if int(failed):
+            raise SolverError(
+                f"GaussianProcess: the covariance of {len(data.y)} observations is not positive definite with "
+                f"noise variance {hyperparameters.noise:g}; use a larger noise."
+            )
+        eye = torch.eye(len(factor), dtype=factor.dtype, device=factor.device)
+        inverse = torch.linalg.solve_triangular(factor, eye, upper=False)
+        alpha = inverse.T @ (inverse @ (problem.y - hyperparameters.mean))
+        return GaussianPosterior(
+            self.kernel, hyperparameters, inputs, zx, zc, factor, inverse, alpha, noise, problem.shift, problem.scale
+        )
+
+    def likelihood(self, data: Dataset) -> Likelihood:
+        """Return the marginal likelihood of these data as a function of the hyper-parameters."""
+        scaled = self.outcome.scaled(data.y, data.floor)
+        x_unit = torch.tensor(data.roles.x_scales, dtype=data.x.dtype, device=data.x.device)
+        c_unit = _context_units(data)
+        given = (data.noise / scaled.scale).square().clamp_min(LEAST_GIVEN_NOISE)
+        return Likelihood(
+            self.kernel,
+            torch.cat([data.x / x_unit, data.c / c_unit], dim=1),
+            torch.tensor((*data.roles.x_groups, *data.roles.c_groups), device=data.x.device),
+            data.x.shape[1],
+            torch.cat([x_unit, c_unit]),
+            scaled.values,
+            given,
+            scaled.shift,
+            scaled.scale,
+            data.floor is None and not isinstance(self.fixed, Hyperparameters),
+        )
+
+
+Theta: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.float64]]"
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """Log marginal likelihood plus log priors at theta = (log length-scales, log noise)."""
+
+    kernel: KernelName
+    inputs_in_units: Tensor  # "n D", decisions then contexts, divided by their units
+    groups: Tensor  # "D", which length-scale each column has
+    decision_width: int
+    units: Tensor  # "D"
+    y: Tensor  # "n", scaled outcomes
+    given_noise: Tensor  # "n", noise variances the caller gave, NaN where they are fitted
+    shift: float
+    scale: float
+    centred: bool  # whether the constant mean is profiled or held at zero
+
+    @property
+    def parameters(self) -> int:
+        """Number of length-scales."""
+        return int(self.groups.max()) + 1 if len(self.groups) else 0
+
+    def inputs(self, hyperparameters: Hyperparameters) -> Inputs:
+        """Return the column rates at these hyper-parameters."""
+        scales = torch.tensor(hyperparameters.length_scales, dtype=self.units.dtype, device=self.units.device)
+        if len(scales) not in (1, self.parameters):
+            raise ArgumentError(
+                f"GaussianProcess(fixed=...): {len(scales)} length-scales given, the space has {self.parameters} "
+                "parameters; give one for all or one for each."
+            )
+        per_column = scales.expand(self.parameters)[self.groups] if len(scales) == 1 else scales[self.groups]
+        rates = 1.0 / (self.units * per_column)
+        return Inputs(rates[: self.decision_width], rates[self.decision_width :])
+
+    def noise(self, fitted: float | Tensor) -> Tensor:
+        """Return the noise variances `"n"`: the caller's where given, the fitted one elsewhere."""
+        return torch.where(self.given_noise.isnan(), torch.as_tensor(fitted).to(self.given_noise), self.given_noise)
+
+    def value_and_gradient(self, theta: Theta) -> tuple[float, Theta, float]:
+        """Return the log posterior density, its gradient in theta, and the profiled mean."""
+        parameters = torch.from_numpy(theta).to(self.y)
+        log_scales, log_noise = parameters[:-1], parameters[-1]
+        z = (self.inputs_in_units / log_scales.exp()[self.groups]).clamp_(-FARTHEST, FARTHEST)
+        s = squared_distances(z, z).fill_diagonal_(0.0)
+        k = kernel_value(self.kernel, s)
+        noise = self.noise(log_noise.exp())
+        factor = torch.linalg.cholesky(k + noise.diag())
+        precision = torch.cholesky_inverse(factor)
+        mean = float((precision.sum(0) @ self.y) / precision.sum()) if self.centred else 0.0
+        residual = self.y - mean
+        a = precision @ residual
+        log_likelihood = -0.5 * (residual @ a) - factor.diagonal().log().sum() - 0.5 * len(self.y) * math.log(2 * math.pi)
+
+        inner = torch.outer(a, a) - precision
+        pull = inner * kernel_slope(self.kernel, s, k)  # times -2 s_g, then 1/2 of the trace
+        sums, mixed = pull.sum(1), ((pull @ z) * z).sum(0)
+        per_column = -2.0 * (sums @ z.square() - mixed)
+        gradient = torch.zeros_like(parameters)
+        gradient[:-1].index_add_(0, self.groups, per_column)
+        fitted = self.given_noise.isnan()
+        gradient[-1] = 0.5 * (inner.diagonal() * noise)[fitted].sum()
+
+        scale_density, scale_slope = length_scale_prior(self.parameters).log_density(log_scales)
+        noise_density, noise_slope = NOISE_PRIOR.log_density(log_noise)
+        gradient[:-1] += scale_slope
+        gradient[-1] += noise_slope
+        total = log_likelihood + scale_density.sum() + noise_density
+        return float(total), gradient.cpu().numpy(), mean
+
+    def search(self, starts: Sequence[Hyperparameters]) -> Hyperparameters:
+        """Return the best of L-BFGS-B runs from each start."""
+        from scipy.optimize import minimize  # here: its import takes a tenth of a second
+
+        lows = np.log([LEAST_LENGTH_SCALE] * self.parameters + [LEAST_NOISE])
+        highs = np.full(self.parameters + 1, math.log(MOST))
+
+        def objective(theta: Theta) -> tuple[float, Theta]:
+            value, gradient, _ = self.value_and_gradient(theta)
+            return -value, -gradient
+
+        best_theta, best_value = None, math.inf
+        for start in starts:
+            theta = np.log([*start.length_scales, start.noise]).clip(lows, highs)
+            answer = minimize(objective, theta, jac=True, method="L-BFGS-B", bounds=list(zip(lows, highs, strict=True)))
+            if answer.fun < best_value:
+                best_theta, best_value = answer.x, float(answer.fun)
+        if best_theta is None:
+            raise SolverError("GaussianProcess: the marginal likelihood is not finite at any start.")
+        mean = self.value_and_gradient(best_theta)[2]
+        *scales, noise = np.exp(best_theta).tolist()
+        return Hyperparameters(mean, tuple(scales), 1.0, noise)
+
+
+def _context_units(data: Dataset) -> Tensor:
+    """Return what one unit of each context column is: its declared range, else the range seen, else 1."""
+    units = []
+    for column, declared in enumerate(data.roles.c_scales):
+        seen = float(data.c[:, column].max() - data.c[:, column].min()) if len(data.c) else 0.0
+        units.append(declared if declared is not None else (seen if seen > 0.0 else 1.0))
+    return torch.tensor(units, dtype=data.c.dtype, device=data.c.device)
+
+
+def _check_fixed(fixed: Hyperparameters) -> None:
+    call = "GaussianProcess(fixed=Hyperparameters"
+    check.number(call, "mean", fixed.mean)
+    if not fixed.length_scales:
+        raise ArgumentError(f"{call}(length_scales=())): give one length-scale for all or one per parameter.")
+    for scale in fixed.length_scales:
+        check.number(call, "length_scales", scale, low=0.0, open_low=True)
+    check.number(call, "amplitude", fixed.amplitude, low=0.0, open_low=True)
+    check.number(call, "noise", fixed.noise, low=0.0, open_low=True)

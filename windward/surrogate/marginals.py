@@ -1,0 +1,130 @@
+"""Posterior mean and variance on a product of decisions and contexts, with its gradient, at the price of few solves.
+
+With k(x, c; i) = kx_i(x) kc_i(c) over the n observations i, the contexts of one suggestion are fixed, so their factor
+`kc[m, i]` is split once into `outer[m, r] @ inner[r, i]`, r its numerical rank (about 10 to 20 for one smooth context
+dimension, whatever m). Then, with L the Cholesky factor of the observations' covariance,
+
+    t_r(x)     = L^-1 (kx(x) * inner_r)                      r solves per decision instead of m
+    var(x, c)  = amplitude - outer_c' [t_r . t_s] outer_c
+    mean(x, c) = prior + sum_i alpha_i kx_i(x) kc_i(c)
+
+which is the exact posterior up to the splitting residual, at most `SPLIT_RESIDUAL`. Where the rank is not small the
+variance is taken directly, one solve per decision-context pair. The gradient in x is written out below: autograd would
+store every intermediate of the largest array.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+# The largest entry left of `kc - outer @ inner`. The variance's error is at most 2 sqrt(n / noise) times that, so with
+# the least noise of 1e-4 and n = 1000 it is below 1e-9 of the amplitude.
+SPLIT_RESIDUAL = 1e-13
+# Doubles per block of the largest intermediate (16 MiB): larger blocks fall out of the cache and gain nothing.
+BLOCK = 2**21
+
+
+@dataclass(frozen=True)
+class Split:
+    """`kc` `"m n"` and, where it has a low numerical rank, `outer` `"m r"` and `inner` `"r n"` with kc = outer @ inner."""
+
+    kc: Tensor
+    outer: Tensor | None
+    inner: Tensor
+
+    @property
+    def rank(self) -> int:
+        """How many solves one decision costs."""
+        return int(self.inner.shape[0])
+
+
+def split(kc: Tensor) -> Split:
+    """Split a context kernel by cross approximation with full pivoting, or not at all where that would not pay.
+
+    Each step takes the largest residual entry as pivot and subtracts its cross, so the residual is known exactly.
+    """
+    m, n = kc.shape
+    # Below: rank * n^2 (solves) + m * rank^2 (recombination) must stay well below the direct m * n^2.
+    limit = min(m // 2, n - 1) if n > 1 else 0
+    rows, columns = [], []
+    residual = kc.clone()
+    for _ in range(limit):
+        flat = int(residual.abs().argmax())
+        i, j = divmod(flat, n)
+        pivot = residual[i, j]
+        if pivot.abs() <= SPLIT_RESIDUAL:
+            return Split(kc, torch.stack(columns, dim=1), torch.stack(rows)) if rows else Split(kc, None, kc)
+        row, column = residual[i].clone(), residual[:, j] / pivot
+        residual.addr_(column, row, alpha=-1.0)
+        rows.append(row)
+        columns.append(column)
+    return Split(kc, None, kc)
+
+
+@dataclass(frozen=True)
+class Observations:
+    """What the variance needs of a fitted process, in scaled inputs and standardised outcomes."""
+
+    z: Tensor  # "n d", decisions over their length-scales
+    rates: Tensor  # "d", one over the length-scales
+    inverse: Tensor  # "n n", the inverse of the lower Cholesky factor
+    alpha: Tensor  # "n"
+    amplitude: float
+
+
+def product_marginals(x: Tensor, observations: Observations, parts: Split) -> tuple[Tensor, Tensor]:
+    """Return the centred mean and the variance for `x` `"b d"` at every context; `"b m"` each."""
+    return _ProductMarginals.apply(x, observations, parts)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def _blocks(count: int, rank: int, n: int) -> list[slice]:
+    size = max(1, BLOCK // max(1, rank * n))
+    return [slice(start, min(start + size, count)) for start in range(0, count, size)]
+
+
+class _ProductMarginals(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, observations: Observations, parts: Split) -> tuple[Tensor, Tensor]:
+        z = x * observations.rates
+        cross = (z @ observations.z.T).mul_(2.0)
+        cross.sub_(z.square().sum(-1, keepdim=True)).sub_(observations.z.square().sum(-1))
+        kx = cross.mul_(0.5).clamp_max_(0.0).exp_()
+        mean = (kx * observations.alpha) @ parts.kc.T * observations.amplitude
+        variance = torch.empty_like(mean)
+        keep, solved = x.requires_grad, []
+        for block in _blocks(len(x), parts.rank, parts.kc.shape[1]):
+            t = (kx[block, None, :] * parts.inner) @ observations.inverse.T
+            if parts.outer is None:
+                torch.sum(t.square() if keep else t.square_(), dim=-1, out=variance[block])
+            else:
+                gram = t @ t.mT
+                torch.sum((parts.outer @ gram).mul_(parts.outer), dim=-1, out=variance[block])
+            if keep:
+                solved.append((block, t))
+        variance.mul_(-(observations.amplitude**2)).add_(observations.amplitude)
+        ctx.kept = (z, kx, observations, parts, solved)
+        return mean, variance
+
+    @staticmethod
+    @once_differentiable  # type: ignore[no-untyped-call, untyped-decorator]
+    def backward(ctx: Any, grad_mean: Tensor, grad_variance: Tensor) -> tuple[Tensor, None, None]:
+        z, kx, observations, parts, solved = ctx.kept
+        amplitude = observations.amplitude
+        grad_kx = (grad_mean @ parts.kc).mul_(observations.alpha * amplitude)
+        for block, t in solved:
+            # d var / d t = -2 amplitude^2 (weights) t, then back through t = (kx * inner) L^-T.
+            if parts.outer is None:
+                grad_t = t * grad_variance[block, :, None]
+            else:
+                weighted = parts.outer.T * grad_variance[block, None, :]
+                grad_t = (weighted @ parts.outer) @ t
+            pulled = (grad_t @ observations.inverse).mul_(parts.inner).sum(-2)
+            grad_kx[block].sub_(pulled, alpha=2.0 * amplitude**2)
+        pull = grad_kx.mul_(kx)
+        grad_z = pull @ observations.z - pull.sum(-1, keepdim=True) * z
+        return grad_z * observations.rates, None, None

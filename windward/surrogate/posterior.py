@@ -1,0 +1,184 @@
+"""An exact Gaussian process conditioned on data, decisions and contexts kept apart until the kernel.
+
+    k((x, c), (x', c')) = amplitude * kernel(|x - x'|^2 / l_x^2 + |c - c'|^2 / l_c^2)
+    mean(x, c)  = m + k(.)' (K + N)^-1 (y - m)          var(x, c) = amplitude - k(.)' (K + N)^-1 k(.)
+
+Everything inside is in standardised outcomes; `shift` and `scale` bring results back to the user's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from windward.contexts import Contexts
+from windward.surrogate.kernel import KernelName, kernel_value, squared_distances
+from windward.surrogate.marginals import Observations, Split, product_marginals, split
+from windward.surrogate.paths import Path, draw_path
+
+# A variance below this share of the amplitude is rounding; its square root keeps a finite slope.
+LEAST_VARIANCE = 1e-14
+# Beyond this many length-scales two points are uncorrelated to the last bit; clamping keeps far outliers from
+# spoiling the distances of their neighbours by cancellation.
+FARTHEST = 1e4
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """Constant mean, length-scale per parameter, amplitude (signal variance) and noise variance, standardised."""
+
+    mean: float
+    length_scales: tuple[float, ...]
+    amplitude: float
+    noise: float
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """How raw columns become kernel inputs: multiplied by rates, one over unit and length-scale; `"d"` and `"k"`."""
+
+    x_rates: Tensor
+    c_rates: Tensor
+
+    def x(self, x: Tensor) -> Tensor:
+        """Return scaled decisions."""
+        return (x * self.x_rates).clamp(-FARTHEST, FARTHEST)
+
+    def c(self, points: Tensor) -> Tensor:
+        """Return scaled contexts."""
+        return (points * self.c_rates).clamp(-FARTHEST, FARTHEST)
+
+
+@dataclass(frozen=True)
+class GaussianPosterior:
+    """A fitted process; immutable. `marginals`, `average`, `path` and `condition` are what a policy uses."""
+
+    kernel: KernelName
+    hyperparameters: Hyperparameters
+    inputs: Inputs
+    zx: Tensor  # "n d" scaled decisions observed
+    zc: Tensor  # "n k" scaled contexts observed
+    factor: Tensor  # "n n" lower Cholesky factor of K + N
+    inverse: Tensor  # "n n" its inverse
+    alpha: Tensor  # "n", (K + N)^-1 (y - m)
+    noise: Tensor  # "n" noise variances
+    shift: float
+    scale: float
+    _last_split: list[tuple[Tensor, Split]] = field(default_factory=list, compare=False, repr=False)
+
+    @property
+    def size(self) -> int:
+        """Number of observations, imagined ones included."""
+        return int(self.zx.shape[0])
+
+    def marginals(self, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Return mean and standard deviation of f at every decision `"*b d"` and context `"n k"`; `"*b n"` each.
+
+        >>> posterior = GaussianProcess().fit(empty_dataset())          # doctest: +SKIP
+        """
+        rows = x.reshape(-1, x.shape[-1])
+        if self.kernel == "squared_exponential":
+            observed = Observations(
+                self.zx, self.inputs.x_rates, self.inverse, self.alpha, self.hyperparameters.amplitude
+            )
+            mean, variance = product_marginals(rows, observed, self._split(points))
+        else:
+            mean, variance = self._direct_marginals(rows, points)
+        std = variance.clamp_min(LEAST_VARIANCE * self.hyperparameters.amplitude).sqrt() * self.scale
+        mean = (mean + self.hyperparameters.mean) * self.scale + self.shift
+        shape = (*x.shape[:-1], len(points))
+        return mean.reshape(shape), std.reshape(shape)
+
+    def average(self, x: Tensor, contexts: Contexts) -> tuple[Tensor, Tensor]:
+        """Return mean and standard deviation of sum_i w_i f(x, c_i), exactly; `"*b"` each."""
+        zc, amplitude = self.inputs.c(contexts.points), self.hyperparameters.amplitude
+        blended = amplitude * self._blend(self.inputs.x(x), zc, contexts.weights)  # "*b n"
+        mean = self.hyperparameters.mean + blended @ self.alpha
+        within = kernel_value(self.kernel, squared_distances(zc, zc))
+        prior = amplitude * (contexts.weights @ within @ contexts.weights)
+        variance = prior - (blended @ self.inverse.T).square().sum(-1)
+        std = variance.clamp_min(LEAST_VARIANCE * amplitude).sqrt()
+        return mean * self.scale + self.shift, std * self.scale
+
+    def path(self, generator: torch.Generator, *, features: int = 1024) -> Path:
+        """Return one posterior sample as a deterministic, differentiable function of (x, points)."""
+        return draw_path(self, generator, features)
+
+    def condition(self, x: Tensor, c: Tensor, y: Tensor | None = None) -> GaussianPosterior:
+        """Return the posterior after `"q"` more observations, nothing refitted; `y=None` imagines them at the mean.
+
+        Imagined values change no mean (their entries of alpha are zero) and shrink the variance.
+        """
+        if len(x) == 0:
+            return self
+        zx, zc = self.inputs.x(x), self.inputs.c(c)
+        noise = torch.full((len(x),), self.hyperparameters.noise, dtype=x.dtype, device=x.device)
+        factor, inverse = extend_factor(
+            self.factor, self.inverse, self.covariance(zx, zc, self.zx, self.zc), self.covariance(zx, zc, zx, zc) + noise.diag()
+        )
+        grown = replace(
+            self,
+            zx=torch.cat([self.zx, zx]),
+            zc=torch.cat([self.zc, zc]),
+            factor=factor,
+            inverse=inverse,
+            noise=torch.cat([self.noise, noise]),
+            alpha=torch.cat([self.alpha, torch.zeros_like(noise)]),
+            _last_split=[],
+        )
+        if y is None:
+            return grown
+        seen = self.factor @ (self.factor.T @ self.alpha)
+        centred = torch.cat([seen, (y - self.shift) / self.scale - self.hyperparameters.mean])
+        return replace(grown, alpha=inverse.T @ (inverse @ centred), _last_split=[])
+
+    def covariance(self, zx: Tensor, zc: Tensor, zx_other: Tensor, zc_other: Tensor) -> Tensor:
+        """Return prior covariances between scaled inputs, pair by pair; `"a b"`."""
+        s = squared_distances(zx, zx_other) + squared_distances(zc, zc_other)
+        return self.hyperparameters.amplitude * kernel_value(self.kernel, s)
+
+    def cross(self, zx: Tensor, zc: Tensor, weights: Tensor) -> Tensor:
+        """Return sum_i weights_i k((x, c), observation i) for every x `"*b d"` and c `"m k"`; `"*b m"`."""
+        amplitude = self.hyperparameters.amplitude
+        sx, sc = squared_distances(zx, self.zx), squared_distances(zc, self.zc)
+        if self.kernel == "squared_exponential":
+            return amplitude * (kernel_value(self.kernel, sx) * weights) @ kernel_value(self.kernel, sc).T
+        return amplitude * (kernel_value(self.kernel, sx[..., None, :] + sc) @ weights)
+
+    def _blend(self, zx: Tensor, zc: Tensor, weights: Tensor) -> Tensor:
+        sx, sc = squared_distances(zx, self.zx), squared_distances(zc, self.zc)
+        if self.kernel == "squared_exponential":
+            return kernel_value(self.kernel, sx) * (weights @ kernel_value(self.kernel, sc))
+        return (kernel_value(self.kernel, sx[..., None, :] + sc) * weights[:, None]).sum(-2)
+
+    def _direct_marginals(self, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
+        s = squared_distances(self.inputs.x(x), self.zx)[:, None, :] + squared_distances(
+            self.inputs.c(points), self.zc
+        )
+        amplitude = self.hyperparameters.amplitude
+        k = amplitude * kernel_value(self.kernel, s)  # "b m n"
+        return k @ self.alpha, amplitude - (k @ self.inverse.T).square().sum(-1)
+
+    def _split(self, points: Tensor) -> Split:
+        # One suggestion asks for the same contexts hundreds of times: the last split is kept, by identity.
+        if self._last_split and self._last_split[0][0] is points:
+            return self._last_split[0][1]
+        parts = split(kernel_value(self.kernel, squared_distances(self.inputs.c(points), self.zc)))
+        self._last_split[:] = [(points, parts)]
+        return parts
+
+
+def extend_factor(factor: Tensor, inverse: Tensor, between: Tensor, within: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the Cholesky factor and its inverse after the rows `[between, within]` `"q n"`, `"q q"` are added."""
+    lower_left = between @ inverse.T
+    corner = torch.linalg.cholesky(within - lower_left @ lower_left.T)
+    eye = torch.eye(len(corner), dtype=corner.dtype, device=corner.device)
+    corner_inverse = torch.linalg.solve_triangular(corner, eye, upper=False)
+    zeros = torch.zeros(len(factor), len(corner), dtype=corner.dtype, device=corner.device)
+    grown = torch.cat([torch.cat([factor, zeros], 1), torch.cat([lower_left, corner], 1)])
+    grown_inverse = torch.cat(
+        [torch.cat([inverse, zeros], 1), torch.cat([-corner_inverse @ lower_left @ inverse, corner_inverse], 1)]
+    )
+    return grown, grown_inverse

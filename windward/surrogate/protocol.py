@@ -1,0 +1,58 @@
+"""What a policy needs of a surrogate: any model that offers these can take the place of the Gaussian process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from windward.contexts import Contexts
+from windward.surrogate.posterior import Hyperparameters
+from windward.trials import Dataset
+
+
+class SampledFunction(Protocol):
+    """One sample of f: values `"*b n"` at decisions `"*b d"` and contexts `"n k"`."""
+
+    def __call__(self, x: Tensor, points: Tensor) -> Tensor: ...
+
+
+class Posterior(Protocol):
+    """What a policy needs of a fitted surrogate."""
+
+    @property
+    def hyperparameters(self) -> Hyperparameters: ...
+
+    def marginals(self, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor]: ...
+
+    def average(self, x: Tensor, contexts: Contexts) -> tuple[Tensor, Tensor]: ...
+
+    def path(self, generator: torch.Generator) -> SampledFunction: ...
+
+    def condition(self, x: Tensor, c: Tensor, y: Tensor | None = None) -> Posterior: ...
+
+
+class Surrogate(Protocol):
+    """A model of f. `fit` searches hyper-parameters, warm from `start`; `at` takes them as they are."""
+
+    def fit(self, data: Dataset, start: Hyperparameters | None = None) -> Posterior: ...
+
+    def at(self, data: Dataset, hyperparameters: Hyperparameters) -> Posterior: ...
+
+
+@dataclass(frozen=True)
+class Start:
+    """Hyper-parameters from an earlier fit: to search from, or (`keep`) to use as they are."""
+
+    hyperparameters: Hyperparameters | None = None
+    keep: bool = False
+
+
+@dataclass(frozen=True)
+class Believed:
+    """The posterior a policy believes, and the inputs of its patience window (for widths that grow with them)."""
+
+    posterior: Posterior
+    recent: tuple[Tensor, Tensor] | None = None

@@ -1,0 +1,150 @@
+"""What was asked and what has come back: `Trial` is one record, `Trials` the immutable collection a policy sees.
+
+A trial has two clocks: its context may be seen before, with or after its value. It trains the surrogate once both are
+there; its context trains the context model as soon as it is seen (unless a rule of the policy chose it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from windward.parameters import Value
+from windward.space import Roles, Space
+
+ContextSource: TypeAlias = Literal["given", "revealed", "chosen"]
+State: TypeAlias = Literal["pending", "told", "lost"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One decision and what is known of its outcome; times are the study's clock."""
+
+    id: int
+    decision: Mapping[str, Value]
+    planned: Mapping[str, Value] | None = None  # what was asked, where something else was done
+    context: Mapping[str, Value] = field(default_factory=dict)  # as far as it is known
+    context_source: ContextSource | None = None
+    stand_in: Mapping[str, Value] | None = None  # imagined when it was asked, for as long as the context is not known
+    value: float | None = None
+    noise: float | None = None  # standard deviation of the value, where the caller knows it
+    lost: str | None = None  # the reason, where it was given up
+    asked_at: datetime | None = None  # None for history that was added
+    context_at: datetime | None = None
+    told_at: datetime | None = None
+
+    @property
+    def state(self) -> State:
+        """`"told"` once it has a value (even after it was lost), else `"lost"` or `"pending"`."""
+        if self.value is not None:
+            return "told"
+        return "pending" if self.lost is None else "lost"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Observations for a surrogate; `noise` is NaN where it is to be fitted, `floor` set where outcomes are censored."""
+
+    x: Tensor  # "n d"
+    c: Tensor  # "n k"
+    y: Tensor  # "n"
+    noise: Tensor  # "n"
+    roles: Roles
+    floor: float | None = None
+
+
+@dataclass(frozen=True)
+class Trials:
+    """All trials of a study in order of id. `sign` is -1 where the study minimizes: tensors are always to be maximized."""
+
+    space: Space
+    rows: Sequence[Trial] = ()
+    sign: float = 1.0
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Trial]:
+        return iter(self.rows)
+
+    def __getitem__(self, id: int) -> Trial:
+        return self.rows[id]
+
+    @cached_property
+    def arrived(self) -> tuple[Trial, ...]:
+        """Trials with a value and a whole context."""
+        return tuple(trial for trial in self.rows if trial.value is not None and self.knows_context(trial))
+
+    @cached_property
+    def pending(self) -> tuple[Trial, ...]:
+        """Trials without a value that nobody has given up."""
+        return tuple(trial for trial in self.rows if trial.state == "pending")
+
+    @cached_property
+    def awaiting_context(self) -> tuple[Trial, ...]:
+        """Trials whose value is there but whose context is not: they cannot train the surrogate yet."""
+        return tuple(trial for trial in self.rows if trial.value is not None and not self.knows_context(trial))
+
+    @cached_property
+    def unresolved(self) -> tuple[Trial, ...]:
+        """Asked trials that cannot train the surrogate: pending, lost, or awaiting their context."""
+        return tuple(
+            trial
+            for trial in self.rows
+            if trial.asked_at is not None and (trial.value is None or not self.knows_context(trial))
+        )
+
+    @cached_property
+    def imaginable(self) -> tuple[Trial, ...]:
+        """Unresolved trials whose context is known or has a stand-in: those whose value can be imagined."""
+        needed = set(self.space.context)
+        return tuple(trial for trial in self.unresolved if needed <= {*trial.context, *(trial.stand_in or {})})
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """What has arrived, as tensors, oriented for maximization."""
+        values = [trial.value for trial in self.arrived]
+        noise = [float("nan") if trial.noise is None else trial.noise for trial in self.arrived]
+        return Dataset(
+            x=self.decisions(self.arrived),
+            c=self.space.encode_contexts([trial.context for trial in self.arrived]),
+            y=self.sign * torch.tensor(values, dtype=torch.float64),
+            noise=torch.tensor(noise, dtype=torch.float64),
+            roles=self.space.roles,
+        )
+
+    @cached_property
+    def seen_contexts(self) -> Tensor:
+        """Whole contexts that nature chose, in order of id: what a context model learns from; `"t k"`."""
+        chosen = [t.context for t in self.rows if self.knows_context(t) and t.context_source != "chosen"]
+        return self.space.encode_contexts(chosen)
+
+    @property
+    def contexts_seen(self) -> int:
+        """How many contexts nature has shown: the t of every schedule."""
+        return len(self.seen_contexts)
+
+    def decisions(self, rows: Sequence[Trial]) -> Tensor:
+        """Return the decisions of some trials in the unit cube; `"n d"`."""
+        if not rows:
+            return torch.zeros(0, self.space.decision_width, dtype=torch.float64)
+        return self.space.encode_decisions([trial.decision for trial in rows])
+
+    def likely_contexts(self, rows: Sequence[Trial]) -> Tensor:
+        """Return the contexts of some trials, the stand-in wherever a part of one is not known yet; `"n k"`."""
+        return self.space.encode_contexts([{**(trial.stand_in or {}), **trial.context} for trial in rows])
+
+    def knows_context(self, trial: Trial) -> bool:
+        """Whether every context parameter of the trial is known."""
+        return len(trial.context) == len(self.space.context)
+
+    def blind(self) -> Trials:
+        """Return the same trials with no context at all, for a method that ignores contexts."""
+        rows = tuple(replace(trial, context={}, stand_in=None, context_source=None) for trial in self.rows)
+        return Trials(self.space.without_context(), rows, self.sign)
