@@ -1,8 +1,8 @@
 """How a posterior stands in for the unknown function: a belief lifts a reduction from functions to posteriors.
 
-    UpperConfidence(width)   reduction(mean + width * std)
-    Thompson(width)          reduction(mean + width * (path - mean)), path one sample of the posterior
-    PosteriorMean()          reduction(mean)
+UpperConfidence(width)   reduction(mean + width * std)
+Thompson(width)          reduction(mean + width * (path - mean)), path one sample of the posterior
+PosteriorMean()          reduction(mean)
 """
 
 from __future__ import annotations
@@ -30,9 +30,7 @@ class Belief(Protocol):
     @property
     def needs_monotone(self) -> bool: ...
 
-    def __call__(
-        self, believed: Believed, trials: Trials, contexts: Contexts, generator: torch.Generator
-    ) -> Score: ...
+    def __call__(self, believed: Believed, trials: Trials, contexts: Contexts, generator: torch.Generator) -> Score: ...
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,9 @@ def encode(value: Any) -> Any:
         return {str(key): encode(entry) for key, entry in value.items()}
     if isinstance(value, Sequence):
         return [encode(entry) for entry in value]
-    raise ArgumentError(f"{value!r} of type {type(value).__name__} cannot be written as JSON; use numbers, text or parts.")
+    raise ArgumentError(
+        f"{value!r} of type {type(value).__name__} cannot be written as JSON; use numbers, text or parts."
+    )
 
 
 def decode(data: Any, table: Mapping[str, type]) -> Any:
@@ -51,7 +53,9 @@ def decode(data: Any, table: Mapping[str, type]) -> Any:
     if tag == "timedelta":
         return timedelta(**fields)
     if tag not in table:
-        raise ArgumentError(f"unknown part {tag!r}; known are {', '.join(sorted(table))}; pass your own with parts=[...].")
+        raise ArgumentError(
+            f"unknown part {tag!r}; known are {', '.join(sorted(table))}; pass your own with parts=[...]."
+        )
     kind = table[tag]
     unknown = sorted(set(fields) - {field.name for field in dataclasses.fields(kind) if field.init})
     if unknown:

@@ -195,7 +195,8 @@ def sobol(width: int, count: int, generator: torch.Generator) -> Tensor:
     seed = int(torch.randint(2**31 - 1, (1,), generator=generator))
     if width == 0:
         return torch.zeros(count, 0, dtype=torch.float64)
-    return torch.quasirandom.SobolEngine(width, scramble=True, seed=seed).draw(count, dtype=torch.float64)
+    engine = torch.quasirandom.SobolEngine(width, scramble=True, seed=seed)  # type: ignore[no-untyped-call]
+    return engine.draw(count, dtype=torch.float64)
 
 
 def product(axes: list[Tensor]) -> Tensor:
@@ -216,7 +217,7 @@ def merged(points: Tensor, weights: Tensor) -> Contexts:
 def bandwidths(space: Space, seen: Tensor) -> Tensor:
     """Return Silverman's bandwidth for each column, zero for categories; `"k"`."""
     t, k = seen.shape
-    spread = seen.std(0, correction=0) * (4.0 / (k + 2)) ** (1.0 / (k + 4)) * t ** (-1.0 / (k + 4))
+    spread: Tensor = seen.std(0, correction=0) * (4.0 / (k + 2)) ** (1.0 / (k + 4)) * t ** (-1.0 / (k + 4))
     for name, parameter in space.context.items():
         if isinstance(parameter, Categorical):
             spread[space.context_columns[name]] = 0.0
@@ -267,7 +268,7 @@ def scatter(
     for index, (name, parameter) in enumerate(space.context.items()):
         columns = space.context_columns[name]
         if isinstance(parameter, Categorical):
-            choices = torch.arange(parameter.width) if allowed is None else allowed[:, columns].argmax(-1).unique()
+            choices = torch.arange(parameter.width) if allowed is None else allowed[:, columns].sum(0).nonzero()[:, 0]
             place = choices[(u[:, index] * len(choices)).long().clamp_max(len(choices) - 1)]
             blocks.append(torch.nn.functional.one_hot(place, parameter.width).to(u))
         else:
@@ -299,7 +300,9 @@ def uniform_over_reach(
     if edges is None:
         return None
     points = scatter(space, *edges, count, generator)
-    return merged(torch.where(given.known, given.values, points), torch.full((count,), 1.0 / count, dtype=torch.float64))
+    return merged(
+        torch.where(given.known, given.values, points), torch.full((count,), 1.0 / count, dtype=torch.float64)
+    )
 
 
 def _too_few(seen: Tensor) -> bool:

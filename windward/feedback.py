@@ -1,8 +1,8 @@
 """What to do about values that have not arrived: a feedback turns trials into the posterior a policy believes.
 
-    Ignore()        fit what has arrived, forget the rest
-    Hallucinate()   fit what has arrived, then imagine what has not at the posterior mean: the mean stays, the variance
-                    shrinks, so a place being evaluated (or one whose evaluation was lost) is not asked again at once
+Ignore()        fit what has arrived, forget the rest
+Hallucinate()   fit what has arrived, then imagine what has not at the posterior mean: the mean stays, the variance
+                shrinks, so a place being evaluated (or one whose evaluation was lost) is not asked again at once
 """
 
 from __future__ import annotations

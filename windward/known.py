@@ -58,7 +58,9 @@ class Distribution:
         except TypeError as error:
             raise ArgumentError(f"Distribution({self.name!r}, {dict(self.parameters)}): {error}.") from error
         if not np.isfinite(frozen.ppf(0.5)):
-            raise ArgumentError(f"Distribution({self.name!r}, {dict(self.parameters)}): these parameters are not valid.")
+            raise ArgumentError(
+                f"Distribution({self.name!r}, {dict(self.parameters)}): these parameters are not valid."
+            )
         return frozen
 
 

@@ -45,7 +45,7 @@ class Real:
         """Return the bounds in own units, infinite where there are none."""
         return [(_own(self, self.low, -math.inf), _own(self, self.high, math.inf))]
 
-    def to_own(self, values: Sequence[Any]) -> Array:
+    def to_own(self, values: Sequence[Any] | Array) -> Array:
         """Return `"n 1"` in own units."""
         column = np.asarray(values, dtype=np.float64).reshape(-1, 1)
         return np.log(column) if self.log else column
@@ -54,7 +54,7 @@ class Real:
         """Return the value at one point in own units."""
         return math.exp(row[0]) if self.log else float(row[0])
 
-    def to_unit(self, values: Sequence[Any]) -> Array:
+    def to_unit(self, values: Sequence[Any] | Array) -> Array:
         """Return `"n 1"` with `low` at 0 and `high` at 1."""
         low, high = self.own_bounds()[0]
         return (self.to_own(values) - low) / (high - low)
@@ -98,7 +98,7 @@ class Integer:
         """Return the bounds in own units, infinite where there are none."""
         return [(_own(self, self.low, -math.inf), _own(self, self.high, math.inf))]
 
-    def to_own(self, values: Sequence[Any]) -> Array:
+    def to_own(self, values: Sequence[Any] | Array) -> Array:
         """Return `"n 1"` in own units."""
         column = np.asarray(values, dtype=np.float64).reshape(-1, 1)
         return np.log(column) if self.log else column
@@ -107,7 +107,7 @@ class Integer:
         """Return the nearest whole number to one point in own units."""
         return round(math.exp(row[0]) if self.log else float(row[0]))
 
-    def to_unit(self, values: Sequence[Any]) -> Array:
+    def to_unit(self, values: Sequence[Any] | Array) -> Array:
         """Return `"n 1"` with `low` at 0 and `high` at 1."""
         low, high = self.own_bounds()[0]
         return (self.to_own(values) - low) / (high - low)
@@ -118,6 +118,7 @@ class Integer:
 
     def nearest(self, unit: Array) -> Array:
         """Return the whole numbers inside the bounds nearest to points of [0, 1], elementwise."""
+        assert self.low is not None and self.high is not None  # decisions have both: Space checks
         low, high = self.own_bounds()[0]
         own = low + unit.clip(0.0, 1.0) * (high - low)
         return np.rint(np.exp(own) if self.log else own).clip(self.low, self.high)
@@ -157,7 +158,7 @@ class Categorical:
         """Return (0, 1) for each one-hot column."""
         return [(0.0, 1.0)] * self.width
 
-    def to_own(self, values: Sequence[Any]) -> Array:
+    def to_own(self, values: Sequence[Any] | Array) -> Array:
         """Return one-hot rows `"n choices"`."""
         place = {option: index for index, option in enumerate(self.choices)}
         return np.eye(self.width, dtype=np.float64)[[place[value] for value in values]]

@@ -43,7 +43,11 @@ class Polytope:
         rows, lower, upper = (part.numpy() for part in (self.rows, self.lower, self.upper))
         equations, width = self.equations.numpy(), self.rows.shape[1]
         if width == 0:
-            return torch.zeros(0, dtype=torch.float64) if bool(self.contains(torch.zeros(0, dtype=torch.float64))) else None
+            return (
+                torch.zeros(0, dtype=torch.float64)
+                if bool(self.contains(torch.zeros(0, dtype=torch.float64)))
+                else None
+            )
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         above, below = ~equations & np.isfinite(upper), ~equations & np.isfinite(lower)
         box = np.concatenate([np.eye(width), -np.eye(width)])
@@ -76,7 +80,8 @@ class Polytope:
         equations = self.rows[self.equations]
         if len(equations) == 0:
             return direction
-        return direction - direction @ torch.linalg.pinv(equations) @ equations
+        along: Tensor = direction - direction @ torch.linalg.pinv(equations) @ equations
+        return along
 
     def _interval(self, x: Tensor, direction: Tensor) -> tuple[Tensor, Tensor]:
         inner = ~self.equations

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -105,7 +106,7 @@ class Region:
 
     def assemble(self, options: dict[str, Tensor]) -> Tensor:
         """Return the product of options per parameter with the fixed ones; `"n d"`."""
-        mask, values = self.held
+        values = self.held[1]
         axes = [
             values[None, self.space.decision_columns[name]] if name in self.fixed else options[name]
             for name in self.space.decision
@@ -155,4 +156,4 @@ def _options(space: Space, name: str, limit: int) -> Tensor:
     assert isinstance(parameter, Integer) and parameter.low is not None and parameter.high is not None
     count = min(parameter.high - parameter.low + 1, limit)
     ladder = parameter.nearest(torch.linspace(0.0, 1.0, count, dtype=torch.float64).numpy())
-    return torch.unique(torch.from_numpy(parameter.to_unit(ladder)), dim=0)
+    return torch.from_numpy(np.unique(parameter.to_unit(ladder), axis=0))

@@ -67,4 +67,4 @@ def _assessed(
     with torch.no_grad():
         draws = torch.cat([reduction(posterior.path(generator)(x[None], contexts.points)) for _ in range(PATHS)])
     low, high = draws.quantile(torch.tensor(INTERVAL, dtype=draws.dtype)).tolist()
-    return Assessment(x, float(value), (low, high), contexts, weights[0])
+    return Assessment(x, float(value.detach()), (low, high), contexts, weights[0])

@@ -194,7 +194,9 @@ class Space:
 
     # -- checks ----------------------------------------------------------------------------------------------------
 
-    def check_decision(self, call: str, decision: object, *, partial: bool = False, planned: bool = True) -> dict[str, Value]:
+    def check_decision(
+        self, call: str, decision: object, *, partial: bool = False, planned: bool = True
+    ) -> dict[str, Value]:
         """Return a clean copy of a decision; `planned` ones obey bounds and constraints, done ones follow `outside`."""
         clean = _check_values(call, "decision", self.decision, decision, partial=partial, strict=planned)
         if planned and not partial:

@@ -11,6 +11,7 @@ survives a power cut.
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -164,9 +165,11 @@ class SqlJournal:
         try:
             with self._engine.connect().execution_options(windward_write=write) as connection, connection.begin():
                 yield connection
-        except sa.exc.SQLAlchemyError as error:
+        except (sa.exc.SQLAlchemyError, sqlite3.Error) as error:  # sqlite3's own: raised while connecting
             cause = getattr(error, "orig", None) or error
-            raise JournalError(f"{self!r}: {cause}; nothing was written; check that the database can be reached.") from error
+            raise JournalError(
+                f"{self!r}: {cause}; nothing was written; check that the database can be reached."
+            ) from error
 
     @staticmethod
     def _names(connection: Connection) -> list[str]:

@@ -192,7 +192,9 @@ class Likelihood:
         mean = float((precision.sum(0) @ self.y) / precision.sum()) if self.centred else 0.0
         residual = self.y - mean
         a = precision @ residual
-        log_likelihood = -0.5 * (residual @ a) - factor.diagonal().log().sum() - 0.5 * len(self.y) * math.log(2 * math.pi)
+        log_likelihood = (
+            -0.5 * (residual @ a) - factor.diagonal().log().sum() - 0.5 * len(self.y) * math.log(2 * math.pi)
+        )
 
         inner = torch.outer(a, a) - precision
         pull = inner * kernel_slope(self.kernel, s, k)  # times -2 s_g, then 1/2 of the trace

@@ -21,9 +21,11 @@ KERNELS: tuple[KernelName, ...] = ("squared_exponential", "matern52")
 def squared_distances(a: Tensor, b: Tensor) -> Tensor:
     """Return |a_i - b_j|^2 for `"*b d"` against `"n d"`; `"*b n"`, never negative."""
     cross = a @ b.T
-    return (cross.mul_(-2.0) if not cross.requires_grad else -2.0 * cross).add(
-        a.square().sum(-1, keepdim=True) + b.square().sum(-1)
-    ).clamp_min(0.0)
+    return (
+        (cross.mul_(-2.0) if not cross.requires_grad else -2.0 * cross)
+        .add(a.square().sum(-1, keepdim=True) + b.square().sum(-1))
+        .clamp_min(0.0)
+    )
 
 
 def kernel_value(name: KernelName, s: Tensor) -> Tensor:
@@ -51,7 +53,7 @@ class _Matern52(torch.autograd.Function):
         return (1.0 + root + root.square() / 3.0) * torch.exp(-root)
 
     @staticmethod
-    @once_differentiable  # type: ignore[no-untyped-call, untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> Tensor:
         (s,) = ctx.saved_tensors
         return upstream * kernel_slope("matern52", s, s)

@@ -51,7 +51,8 @@ def split(kc: Tensor) -> Split:
     m, n = kc.shape
     # Below: rank * n^2 (solves) + m * rank^2 (recombination) must stay well below the direct m * n^2.
     limit = min(m // 2, n - 1) if n > 1 else 0
-    rows, columns = [], []
+    rows: list[Tensor] = []
+    columns: list[Tensor] = []
     residual = kc.clone()
     for _ in range(limit):
         flat = int(residual.abs().argmax())
@@ -111,7 +112,7 @@ class _ProductMarginals(torch.autograd.Function):
         return mean, variance
 
     @staticmethod
-    @once_differentiable  # type: ignore[no-untyped-call, untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, grad_mean: Tensor, grad_variance: Tensor) -> tuple[Tensor, None, None]:
         z, kx, observations, parts, solved = ctx.kept
         amplitude = observations.amplitude

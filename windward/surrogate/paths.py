@@ -50,16 +50,16 @@ class Path:
 def draw_path(posterior: GaussianPosterior, generator: torch.Generator, features: int) -> Path:
     """Draw one path: frequencies from the kernel's spectral density, then the correction through the data."""
     d, k = posterior.zx.shape[1], posterior.zc.shape[1]
-    like = {"dtype": posterior.zx.dtype, "device": posterior.zx.device}
+    device = posterior.zx.device
 
-    def normal(*shape: int) -> Tensor:
-        return torch.randn(*shape, generator=generator, dtype=torch.float64).to(**like)
+    def normal(*shape: int) -> Tensor:  # drawn on the CPU, so that a path is the same on every device
+        return torch.randn(*shape, generator=generator, dtype=torch.float64).to(device)
 
     frequencies = normal(features, d + k)
     if posterior.kernel == "matern52":
         # Its spectral density is Student's t with 5 degrees of freedom: a normal over the root of a chi-square / 5.
         frequencies = frequencies * (5.0 / normal(features, 5).square().sum(-1, keepdim=True)).sqrt()
-    phases = 2.0 * math.pi * torch.rand(features, generator=generator, dtype=torch.float64).to(**like)
+    phases = 2.0 * math.pi * torch.rand(features, generator=generator, dtype=torch.float64).to(device)
     amplitude = posterior.hyperparameters.amplitude
     weights = normal(features) * math.sqrt(2.0 * amplitude / features)
     path = Path(posterior, frequencies[:, :d], frequencies[:, d:], phases, weights, posterior.alpha)

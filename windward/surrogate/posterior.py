@@ -116,7 +116,10 @@ class GaussianPosterior:
         zx, zc = self.inputs.x(x), self.inputs.c(c)
         noise = torch.full((len(x),), self.hyperparameters.noise, dtype=x.dtype, device=x.device)
         factor, inverse = extend_factor(
-            self.factor, self.inverse, self.covariance(zx, zc, self.zx, self.zc), self.covariance(zx, zc, zx, zc) + noise.diag()
+            self.factor,
+            self.inverse,
+            self.covariance(zx, zc, self.zx, self.zc),
+            self.covariance(zx, zc, zx, zc) + noise.diag(),
         )
         grown = replace(
             self,
@@ -154,9 +157,7 @@ class GaussianPosterior:
         return (kernel_value(self.kernel, sx[..., None, :] + sc) * weights[:, None]).sum(-2)
 
     def _direct_marginals(self, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
-        s = squared_distances(self.inputs.x(x), self.zx)[:, None, :] + squared_distances(
-            self.inputs.c(points), self.zc
-        )
+        s = squared_distances(self.inputs.x(x), self.zx)[:, None, :] + squared_distances(self.inputs.c(points), self.zc)
         amplitude = self.hyperparameters.amplitude
         k = amplitude * kernel_value(self.kernel, s)  # "b m n"
         return k @ self.alpha, amplitude - (k @ self.inverse.T).square().sum(-1)

@@ -1,0 +1,62 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+# Another package index, for another torch build: make INDEX=https://... TORCH=2.13.0+cu130 demo
+INDEX ?=
+TORCH ?=
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check -q $(if $(INDEX),--extra-index-url $(INDEX))
+
+CONSTRAINTS := constraints.txt
+ifneq ($(TORCH),)
+CONSTRAINTS := $(VENV)/constraints.txt
+endif
+
+.PHONY: demo test lint types layers bench clean help
+
+help:  ## say what each target does
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /: /'
+
+demo: $(VENV)/.installed  ## install, then run the main job
+	$(BIN)/windward demo
+
+test: $(VENV)/.installed-test  ## install what the tests need, then run them
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+lint: $(VENV)/.installed-dev  ## style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev  ## types, strict on the package
+	$(BIN)/mypy
+
+layers: $(VENV)/.installed-dev  ## imports point downward
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.installed-test  ## measure, beside peers
+	$(BIN)/python benchmarks/suggest.py
+
+clean:  ## remove the environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/.created:
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/constraints.txt: constraints.txt $(VENV)/.created
+	sed 's/^torch==.*/torch==$(TORCH)/' constraints.txt > $@
+
+$(VENV)/.installed: pyproject.toml $(CONSTRAINTS) $(VENV)/.created
+	@echo "installing windward into $(VENV) (torch is large: this can take a few minutes)"
+	$(PIP) -c $(CONSTRAINTS) -e .
+	touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	@echo "installing what the tests need"
+	$(PIP) -c $(CONSTRAINTS) -e '.[test]'
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed-test
+	@echo "installing what development needs"
+	$(PIP) -c $(CONSTRAINTS) -e '.[dev]'
+	touch $@

@@ -1,0 +1,100 @@
+"""Windward: decisions made before conditions are known and judged by results that come late.
+
+You choose a decision, the world then shows a context nobody controls, and the value comes back late or never. Windward
+models the value by a Gaussian process and picks each decision by Bayesian optimisation that is robust to the context's
+distribution and honest about what has not arrived. Start with `Space`, `Study` and `papers`.
+"""
+
+from windward import papers
+from windward.beliefs import PosteriorMean, Thompson, UpperConfidence
+from windward.contexts import Box, Contexts, Empirical, Grid, KernelDensity, NoContext
+from windward.design import RandomDesign, Sobol
+from windward.errors import (
+    ArgumentError,
+    IncompatibleError,
+    JournalError,
+    MissingDependency,
+    SolverError,
+    SpaceError,
+    TrialError,
+    WindwardError,
+)
+from windward.feedback import Hallucinate, Ignore
+from windward.journal import MemoryJournal, delete_study, studies
+from windward.known import Distribution, Known
+from windward.maximize import MultiStart, OverGrid
+from windward.objectives import Expected, Minimum
+from windward.parameters import Categorical, Integer, Linear, Real
+from windward.parts import from_json, to_json
+from windward.policy import Nature, Policy, Report
+from windward.results import Outcome, Recommendation, Suggestion
+from windward.space import Space
+from windward.study import Study
+from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
+from windward.trials import Trial, Trials
+from windward.version import __version__
+
+__all__ = [
+    "ArgumentError",
+    "Box",
+    "Categorical",
+    "Contexts",
+    "Distribution",
+    "Empirical",
+    "Expected",
+    "GaussianProcess",
+    "Grid",
+    "Hallucinate",
+    "Hyperparameters",
+    "Ignore",
+    "IncompatibleError",
+    "Integer",
+    "JournalError",
+    "KernelDensity",
+    "Known",
+    "Linear",
+    "MemoryJournal",
+    "Minimum",
+    "MissingDependency",
+    "MultiStart",
+    "Nature",
+    "NoContext",
+    "Outcome",
+    "OverGrid",
+    "Policy",
+    "PosteriorMean",
+    "RandomDesign",
+    "Real",
+    "Recommendation",
+    "Report",
+    "Sobol",
+    "SoftClip",
+    "SolverError",
+    "Space",
+    "SpaceError",
+    "SqlJournal",
+    "Standardize",
+    "Study",
+    "Suggestion",
+    "Thompson",
+    "Trial",
+    "TrialError",
+    "Trials",
+    "Unscaled",
+    "UpperConfidence",
+    "WindwardError",
+    "__version__",
+    "delete_study",
+    "from_json",
+    "papers",
+    "studies",
+    "to_json",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "SqlJournal":  # here: it imports SQLAlchemy
+        from windward.journal.sql import SqlJournal
+
+        return SqlJournal
+    raise AttributeError(f"module 'windward' has no attribute {name!r}")

@@ -1,0 +1,56 @@
+"""The log of a study: events, what they fold into, what may be written, and where they are kept."""
+
+from windward.errors import ArgumentError
+from windward.journal.events import Draft, Event, Journal
+from windward.journal.fold import History
+from windward.journal.memory import MemoryJournal
+
+__all__ = [
+    "Draft",
+    "Event",
+    "History",
+    "Journal",
+    "MemoryJournal",
+    "check_name",
+    "delete_study",
+    "open_journal",
+    "studies",
+]
+
+
+def open_journal(journal: str | Journal | None) -> Journal:
+    """Return a journal for a URL, the journal itself, or a new one in memory for None."""
+    if journal is None:
+        return MemoryJournal()
+    if isinstance(journal, str):
+        from windward.journal.sql import SqlJournal  # here: only a SQL journal needs SQLAlchemy
+
+        return SqlJournal(journal)
+    if isinstance(journal, type) or not all(
+        callable(getattr(journal, verb, None)) for verb in ("create", "append", "read", "names", "delete")
+    ):
+        raise ArgumentError(f"journal={journal!r}: give a URL such as 'sqlite:///shop.db', a journal, or None.")
+    return journal
+
+
+def studies(journal: str | Journal) -> list[str]:
+    """Return the names of the studies in a journal, sorted."""
+    return open_journal(_given("studies", journal)).names()
+
+
+def delete_study(name: str, *, journal: str | Journal) -> None:
+    """Delete a study and its whole log."""
+    check_name("delete_study", name)
+    open_journal(_given("delete_study", journal)).delete(name)
+
+
+def check_name(call: str, name: object) -> None:
+    """Raise `ArgumentError` unless `name` can name a study."""
+    if not isinstance(name, str) or not name.strip() or len(name) > 200:
+        raise ArgumentError(f"{call}(name={name!r}): a name is a text of 1 to 200 characters.")
+
+
+def _given(call: str, journal: str | Journal) -> str | Journal:
+    if journal is None:
+        raise ArgumentError(f"{call}(journal=None): give the journal.")
+    return journal

@@ -1,0 +1,43 @@
+"""What a study hands out and takes in: `Suggestion`, `Outcome`, `Recommendation`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from windward.parameters import Value
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A decision to try. `context` is what is known of it already: given at `ask`, or chosen by the policy's rule."""
+
+    id: int
+    decision: Mapping[str, Value]
+    context: Mapping[str, Value] | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an evaluation returns when it is more than a number: see `Study.tell` for the fields."""
+
+    value: float
+    context: Mapping[str, Value] | None = None
+    noise: float | None = None
+    decision: Mapping[str, Value] | None = None
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A decision with its value by the objective, a 90 % interval, and what it is guarded against.
+
+    `contexts` are the context points it was judged on, `reference` their weights by the context model, `adversary` the
+    weights of the distribution the value is an expectation under (equal to the reference for `Expected()`).
+    """
+
+    decision: Mapping[str, Value]
+    value: float
+    interval: tuple[float, float]
+    contexts: tuple[Mapping[str, Value], ...] = field(default=(), repr=False)
+    reference: tuple[float, ...] = field(default=(), repr=False)
+    adversary: tuple[float, ...] = field(default=(), repr=False)

@@ -1,0 +1,401 @@
+"""`Study`: ask, reveal, tell. The only object that changes; everything it knows is in its journal."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+
+from windward import check, papers
+from windward.asking import asked_body, replayed_body
+from windward.codec import decode, encode, table_of
+from windward.design import hash_seed
+from windward.errors import ArgumentError, JournalError, MissingDependency, TrialError
+from windward.journal import Draft, Event, History, Journal, check_name, open_journal, rules
+from windward.journal.events import VERSION
+from windward.parameters import Value
+from windward.parts import OWN_PARTS
+from windward.policy import Policy, Request
+from windward.report import assess
+from windward.results import Outcome, Recommendation, Suggestion
+from windward.running import run_rounds
+from windward.space import Space
+from windward.surrogate import Start
+from windward.trials import Trial, Trials
+from windward.version import __version__
+
+if TYPE_CHECKING:
+    import pandas
+
+Clock = Callable[[], datetime]
+Values = Mapping[str, Value]
+
+# Asks that lose the race against another process's ask this many times in a row give up with an error.
+MOST_RETRIES = 100
+
+
+def utc_now() -> datetime:
+    """Return the time now, in UTC: the default clock."""
+    return datetime.now(UTC)
+
+
+class Study:
+    """One sequence of decisions, kept in a journal.
+
+    >>> import windward as ww
+    >>> space = ww.Space(decision={"order": ww.Real(0, 1)}, context={"demand": ww.Real(0, 1)})
+    >>> study = ww.Study(space, ww.papers.sbo_kde(), seed=0)
+    >>> suggestion = study.ask()
+    >>> study.reveal(suggestion.id, {"demand": 0.61})     # the context may come first
+    >>> study.tell(suggestion.id, 1.93)                   # the value may come much later
+    >>> study.trials[0].value
+    1.93
+
+    `policy` left out is `papers.sbo_kde()`, or `papers.gp_ucb()` for a space without contexts. `journal` is a URL such
+    as `"sqlite:///shop.db"`, a journal, or None for one in memory. `clock` returns the time, for studies that live by
+    another clock than the machine's.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        policy: Policy | None = None,
+        *,
+        journal: str | Journal | None = None,
+        name: str = "study",
+        seed: int = 0,
+        direction: Literal["maximize", "minimize"] = "maximize",
+        parts: Iterable[type] = (),
+        clock: Clock = utc_now,
+    ) -> None:
+        if not isinstance(space, Space):
+            raise ArgumentError(f"Study(space={space!r}): give a Space.")
+        if policy is None:
+            policy = papers.sbo_kde() if space.context else papers.gp_ucb()
+        _check_policy("Study", policy)
+        check.choice("Study", "direction", direction, ("maximize", "minimize"))
+        seed = check.whole("Study", "seed", seed, low=0, high=2**53)
+        check_name("Study", name)
+        policy.check(space)
+        self._prepare(name, open_journal(journal), parts, clock)
+        body = {
+            "v": VERSION,
+            "space": encode(space),
+            "policy": encode(policy),
+            "direction": direction,
+            "seed": seed,
+            "windward": __version__,
+        }
+        created = Draft("created", None, self._now(), body)
+        History(name, self._table).apply([_rehearsed(created)])  # a policy that cannot be read back is refused now
+        self._history.apply(self._journal.create(name, [created], key=_new_key()))
+
+    @classmethod
+    def open(cls, name: str, *, journal: str | Journal, parts: Iterable[type] = (), clock: Clock = utc_now) -> Study:
+        """Return the study of this name, rebuilt from its log alone; `parts` are the classes of your own parts."""
+        check_name("Study.open", name)
+        if journal is None:
+            raise ArgumentError("Study.open(journal=None): give the journal the study is in.")
+        study = cls.__new__(cls)
+        study._prepare(name, open_journal(journal), parts, clock)
+        study.sync()
+        return study
+
+    def _prepare(self, name: str, journal: Journal, parts: Iterable[type], clock: Clock) -> None:
+        if not callable(clock):
+            raise ArgumentError(f"Study(clock={clock!r}): give a function that returns the time.")
+        self._table = table_of(OWN_PARTS, parts)
+        self._journal, self._clock = journal, clock
+        self._history = History(name, self._table)
+        self._lock = threading.RLock()
+        self._now()
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    name = property(lambda self: self._history.study, doc="The study's name in its journal.")
+    space = property(lambda self: self._history.space, doc="The declared space.")
+    policy = property(lambda self: self._history.policy, doc="The policy in force.")
+    direction = property(lambda self: self._history.direction, doc='`"maximize"` or `"minimize"`.')
+    seed = property(lambda self: self._history.seed, doc="The seed of every random choice.")
+    journal = property(lambda self: self._journal, doc="Where the log is kept.")
+
+    def __repr__(self) -> str:
+        states = [trial.state for trial in self._history.trials]
+        counts = ", ".join(f"{states.count(state)} {state}" for state in ("told", "pending", "lost"))
+        return f"Study({self.name!r}, {counts})"
+
+    def sync(self) -> None:
+        """Read what other processes have written since the last call."""
+        with self._lock:
+            self._history.apply(self._journal.read(self._history.study, self._history.head))
+
+    @property
+    def trials(self) -> Trials:
+        """All trials as this process knows them, in order of id; `sync()` reads what others have written."""
+        with self._lock:
+            return self._history.trials
+
+    def pending(self, *, older_than: timedelta | None = None) -> list[Trial]:
+        """Return the trials without a value that nobody has given up, those asked longer ago than `older_than`."""
+        if older_than is not None and (not isinstance(older_than, timedelta) or older_than < timedelta(0)):
+            raise ArgumentError(f"study.pending(older_than={older_than!r}): give a timedelta >= 0.")
+        self.sync()
+        limit = None if older_than is None else self._now() - older_than
+        waiting = self.trials.pending
+        return [t for t in waiting if limit is None or (t.asked_at is not None and t.asked_at <= limit)]
+
+    def dataframe(self) -> pandas.DataFrame:
+        """Return one row per trial as a pandas DataFrame, with columns `decision.<name>` and `context.<name>`."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingDependency("study.dataframe() needs pandas: pip install pandas.") from error
+        self.sync()
+        fields = ("value", "noise", "state", "lost", "context_source", "asked_at", "context_at", "told_at")
+        rows = []
+        for trial in self.trials:
+            row: dict[str, Any] = {"id": trial.id}
+            row |= {f"decision.{name}": trial.decision[name] for name in self.space.decision}
+            row |= {f"context.{name}": trial.context.get(name) for name in self.space.context}
+            rows.append(row | {field: getattr(trial, field) for field in fields})
+        columns = ["id", *(f"decision.{n}" for n in self.space.decision), *(f"context.{n}" for n in self.space.context)]
+        return pandas.DataFrame(rows, columns=[*columns, *fields]).set_index("id")
+
+    # -- asking ----------------------------------------------------------------------------------------------------
+
+    def ask(self, *, context: Values | None = None, fix: Values | None = None) -> Suggestion:
+        """Return the next decision to try; it is in the journal, as pending, before this returns.
+
+        `context` is what is known of the coming context, whole or in part; `fix` holds decisions that are not free.
+        """
+        given = self._check_context("study.ask", context, partial=True)
+        fixed = self.space.check_decision("study.ask(fix=...)", {} if fix is None else fix, partial=True)
+        key, kept = _new_key(), None
+        for _ in range(MOST_RETRIES):
+            self.sync()
+            with self._lock:
+                trials, read, policy = self.trials, self._history.head, self.policy
+                start = Start(self._history.hyperparameters) if kept is None else Start(kept, keep=True)
+            now = self._now()
+            body = asked_body(policy, trials, Request(given, fixed, now, self.seed, start), read)
+            draft = Draft("asked", len(trials), now, body)
+            written = self._write(key, partial(list, [draft]), after=read, asks=len(trials))
+            if written is not None:
+                return _suggestion(self._trial_of(key, written))
+            # Another process asked meanwhile: with the same hyper-parameters, take its pending decision into account.
+            kept = None if body["fit"] is None else decode(body["fit"], self._table)
+        raise JournalError(f"study.ask: other processes asked first {MOST_RETRIES} times in a row; try again.")
+
+    def ask_many(self, count: int) -> list[Suggestion]:
+        """Return `count` decisions to try at once, each asked with the ones before it pending."""
+        return [self.ask() for _ in range(check.whole("study.ask_many", "count", count, low=1))]
+
+    def replay(self, id: int) -> Suggestion:
+        """Recompute a trial's suggestion from the log alone: on the machine that made it, the same to the last bit."""
+        self.sync()
+        rules.find(self._history, "study.replay", id)
+        events = self._journal.read(self.name)
+        asked = next((event for event in events if event.kind == "asked" and event.trial == id), None)
+        if asked is None:
+            raise TrialError(f"study.replay: trial {id} was added, not asked.")
+        body = replayed_body(asked, events, self.name, self._table)
+        return Suggestion(id, body["decision"], (body["chosen"] or body["given"]) or None)
+
+    # -- telling ---------------------------------------------------------------------------------------------------
+
+    def reveal(self, id: int, context: Values) -> None:
+        """Say what the context of a trial is, whole or in part; it counts at once, before any value."""
+        clean = self._check_context("study.reveal", context, partial=True, needed=True)
+        now = self._now()
+        self._write(_new_key(), lambda: rules.reveal(self._history, "study.reveal", id, clean, now))
+
+    def tell(
+        self,
+        id: int,
+        value: float,
+        *,
+        context: Values | None = None,
+        noise: float | None = None,
+        decision: Values | None = None,
+    ) -> None:
+        """Say what a trial's value is, however late; a lost trial's value counts too.
+
+        `context` may come along, `noise` is the value's standard deviation where it is known, `decision` what was really
+        done where it differs from what was asked. The same again is harmless; another value is an error: see `amend`.
+        """
+        call = "study.tell"
+        clean = {
+            "value": check.number(call, "value", value),
+            "context": self._check_context(call, context, partial=True),
+            "noise": _check_noise(call, noise),
+            "decision": None if decision is None else self.space.check_decision(call, decision, planned=False),
+        }
+        now = self._now()
+        self._write(_new_key(), lambda: rules.tell(self._history, call, id, now, **clean))  # type: ignore[arg-type]
+
+    def lose(self, id: int, reason: str) -> None:
+        """Give a pending trial up: it will not be asked again at once. A value told later still counts."""
+        if not isinstance(reason, str) or not reason:
+            raise ArgumentError(f"study.lose(reason={reason!r}): say in a few words why it is lost.")
+        now = self._now()
+        self._write(_new_key(), lambda: rules.lose(self._history, "study.lose", id, reason, now))
+
+    def amend(
+        self,
+        id: int,
+        *,
+        value: float | None = None,
+        context: Values | None = None,
+        noise: float | None = None,
+        decision: Values | None = None,
+    ) -> None:
+        """Correct what was told or revealed: the log keeps both, the study goes on with the new."""
+        call, changes = "study.amend", dict[str, Any]()
+        if value is not None:
+            changes["value"] = check.number(call, "value", value)
+        if context is not None:
+            changes["context"] = self._check_context(call, context, partial=True, needed=True)
+        if noise is not None:
+            changes["noise"] = _check_noise(call, noise)
+        if decision is not None:
+            changes["decision"] = self.space.check_decision(call, decision, planned=False)
+        if not changes:
+            raise ArgumentError("study.amend: give what to change: value, context, noise or decision.")
+        now = self._now()
+        self._write(_new_key(), lambda: rules.amend(self._history, call, id, changes, now))
+
+    def add(self, decision: Values, value: float, *, context: Values | None = None, noise: float | None = None) -> int:
+        """Add a finished trial from elsewhere, such as history, and return its id."""
+        call = "study.add"
+        clean = {
+            "decision": self.space.check_decision(call, decision, planned=False),
+            "value": check.number(call, "value", value),
+            "context": self._check_context(call, context, partial=False),
+            "noise": _check_noise(call, noise),
+        }
+        key, now = _new_key(), self._now()
+        written = self._write(key, lambda: rules.add(self._history, now, **clean))
+        assert written is not None
+        return self._trial_of(key, written).id
+
+    def use(self, policy: Policy) -> None:
+        """Go on with another policy; what was asked and told stays."""
+        _check_policy("study.use", policy)
+        policy.check(self.space)
+        draft = Draft("policy_set", None, self._now(), {"v": VERSION, "policy": encode(policy)})
+        decode(draft.body["policy"], self._table)
+        self._write(_new_key(), lambda: [draft])
+
+    # -- deciding --------------------------------------------------------------------------------------------------
+
+    def recommend(self, *, context: Values | None = None) -> Recommendation:
+        """Return the decision to deploy: the best by the objective under the posterior of what has arrived.
+
+        No imagined value is used. `context` is what is known of the context it will meet.
+        """
+        return self._assessed("study.recommend", None, context)
+
+    def assess(self, decision: Values, *, context: Values | None = None) -> Recommendation:
+        """Return the value, interval and adversary of one decision, by the posterior of what has arrived."""
+        return self._assessed("study.assess", self.space.check_decision("study.assess", decision), context)
+
+    def _assessed(self, call: str, decision: Values | None, context: Values | None) -> Recommendation:
+        given = self._check_context(call, context, partial=True)
+        self.sync()
+        trials = self.trials
+        request = Request(given, {}, self._now(), self.seed, Start(self._history.hyperparameters))
+        x = None if decision is None else self.space.encode_decisions([decision])[0]
+        # A stream of its own per state of the log: asking for a recommendation never changes a suggestion.
+        generator = torch.Generator().manual_seed(hash_seed(self.seed, 2**32 + self._history.head))
+        found = assess(self.policy, trials, request, x, generator)
+        if found is None:
+            raise TrialError(f"{call}: nothing has arrived yet; tell a value (and its context) first.")
+        sign, low, high = trials.sign, *found.interval
+        return Recommendation(
+            decision=dict(decision) if decision is not None else self.space.decode_decision(found.x),
+            value=sign * found.value,
+            interval=(min(sign * low, sign * high), max(sign * low, sign * high)),
+            contexts=tuple(self.policy.view(trials).space.decode_context(point) for point in found.contexts.points),
+            reference=tuple(found.contexts.weights.tolist()),
+            adversary=tuple(found.weights.tolist()),
+        )
+
+    def run(
+        self,
+        evaluate: Callable[[Suggestion], float | Outcome],
+        rounds: int | None = None,
+        *,
+        until: int | None = None,
+        progress: bool = True,
+    ) -> None:
+        """Ask, evaluate and tell, `rounds` more times or until the study has `until` trials, with a progress bar.
+
+        `evaluate` takes a `Suggestion` and returns a number or an `Outcome`. Where it raises, the trial is lost with the
+        error's text and the loop goes on; three failures in a row end it with the error. Ctrl-C ends it cleanly.
+        """
+        run_rounds(self, evaluate, rounds, until=until, progress=progress)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _now(self) -> datetime:
+        now = self._clock()
+        if not isinstance(now, datetime) or now.tzinfo is None:
+            raise ArgumentError(f"Study(clock=...): the clock must return a datetime with a time zone, got {now!r}.")
+        return now.astimezone(UTC)
+
+    def _write(
+        self, key: str, decide: Callable[[], list[Draft]], *, after: int | None = None, asks: int | None = None
+    ) -> list[Event] | None:
+        """Append what `decide` returns, decided inside the transaction on everything written before it."""
+
+        def decided(unread: Iterable[Event]) -> list[Draft]:
+            self._history.apply(unread)
+            return decide()
+
+        with self._lock:
+            seen = self._history.head if after is None else min(after, self._history.head)
+            events = self._journal.append(self.name, decided, key=key, after=seen, expected_asks=asks)
+            if events is not None:
+                self._history.apply(events)
+            return events
+
+    def _trial_of(self, key: str, events: list[Event]) -> Trial:
+        event = next(event for event in events if event.key == key)
+        assert event.trial is not None
+        return self._history[event.trial]
+
+    def _check_context(
+        self, call: str, context: Values | None, *, partial: bool, needed: bool = False
+    ) -> dict[str, Value]:
+        if context is None and not needed:
+            context = {}
+        clean: dict[str, Value] = self.space.check_context(call, context, partial=partial)
+        if needed and not clean:
+            raise ArgumentError(f"{call}(context={context!r}): give at least one context value.")
+        return clean
+
+
+def _suggestion(trial: Trial) -> Suggestion:
+    return Suggestion(trial.id, dict(trial.decision), dict(trial.context) or None)
+
+
+def _new_key() -> str:
+    return uuid.uuid4().hex
+
+
+def _rehearsed(draft: Draft) -> Event:
+    return Event(1, draft.kind, draft.trial, "", draft.at, draft.at, draft.body)
+
+
+def _check_policy(call: str, policy: object) -> None:
+    if not isinstance(policy, Policy):
+        raise ArgumentError(f"{call}(policy={policy!r}): give a Policy, such as papers.sbo_kde().")
+
+
+def _check_noise(call: str, noise: float | None) -> float | None:
+    return None if noise is None else check.number(call, "noise", noise, low=0.0)
