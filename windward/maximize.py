@@ -65,9 +65,10 @@ class MultiStart:
             points = torch.cat([points, hints[region.feasible(hints)]])
         values = values_of(acquisition, points)
         starts = points[spread_best(points, values, self.starts)]
-        refined, refined_values = self._refine(acquisition, region, starts)
+        level = _level(values)
+        refined, refined_values = self._refine(acquisition, region, starts, level)
         if region.discrete:
-            refined, refined_values = self._exchange(acquisition, region, refined, refined_values, generator)
+            refined, refined_values = self._exchange(acquisition, region, refined, refined_values, level, generator)
         candidates, scores = torch.cat([refined, points]), torch.cat([refined_values, values])
         top = refined[refined_values.argmax()]
         if not bool(region.clear(top[None]).all()):
@@ -75,13 +76,20 @@ class MultiStart:
             candidates, scores = torch.cat([candidates, beside]), torch.cat([scores, values_of(acquisition, beside)])
         return best(candidates, scores, region)
 
-    def _refine(self, acquisition: Acquisition, region: Region, starts: Tensor) -> tuple[Tensor, Tensor]:
-        """Climb from every start over the continuous columns, the others held."""
+    def _refine(
+        self, acquisition: Acquisition, region: Region, starts: Tensor, level: tuple[float, float]
+    ) -> tuple[Tensor, Tensor]:
+        """Climb from every start over the continuous columns, the others held.
+
+        `level` is the top and the spread of the screened values: in units of the spread, a tolerance means the same
+        whatever the outcome's scale and offset.
+        """
+        top, spread = level
         moving = region.continuous
         if not bool(moving.any()):
             return starts, values_of(acquisition, starts)
         if region.polytope is not None:
-            return _refine_constrained(acquisition, region, starts, self.evaluations)
+            return _refine_constrained(acquisition, region, starts, level, self.evaluations)
         held = ~moving.numpy()
         whole = starts.numpy().copy()
         low, high = np.zeros_like(whole), np.ones_like(whole)
@@ -89,15 +97,21 @@ class MultiStart:
 
         def negative(x: Array) -> tuple[Array, Array]:
             value, gradient = value_and_gradient(acquisition, torch.from_numpy(x))
-            return -value, -gradient
+            return (top - value) / spread, -gradient / spread
 
         found, lowest = minimize_rows(
             negative, whole, low, high, evaluations=self.evaluations, tolerance=self.tolerance
         )
-        return torch.from_numpy(found), torch.from_numpy(-lowest)
+        return torch.from_numpy(found), top - spread * torch.from_numpy(lowest)
 
     def _exchange(
-        self, acquisition: Acquisition, region: Region, points: Tensor, values: Tensor, generator: torch.Generator
+        self,
+        acquisition: Acquisition,
+        region: Region,
+        points: Tensor,
+        values: Tensor,
+        level: tuple[float, float],
+        generator: torch.Generator,
     ) -> tuple[Tensor, Tensor]:
         """Improve the best points by single discrete moves, refining the continuous columns after each."""
         order = values.argsort(descending=True)[: max(1, self.starts // 2)]
@@ -112,7 +126,7 @@ class MultiStart:
                     points[row], values[row], moved = near[top], scores[top], True
             if not moved:
                 break
-            refined, scores = self._refine(acquisition, region, points)
+            refined, scores = self._refine(acquisition, region, points, level)
             better = scores >= values
             points, values = torch.where(better[:, None], refined, points), torch.where(better, scores, values)
         return points, values
@@ -151,6 +165,14 @@ class OverGrid:
         return best(points, values_of(acquisition, points), region)
 
 
+def _level(values: Tensor) -> tuple[float, float]:
+    finite = values[torch.isfinite(values)]
+    if len(finite) == 0:
+        return 0.0, 1.0
+    top, spread = float(finite.max()), float(finite.max() - finite.mean())
+    return top, spread if spread > 0.0 else 1.0
+
+
 def values_of(acquisition: Acquisition, points: Tensor) -> Tensor:
     """Return the acquisition at points `"n d"` without its gradient; `"n"`."""
     with torch.no_grad():
@@ -180,22 +202,25 @@ def spread_best(points: Tensor, values: Tensor, count: int) -> Tensor:
     ranked = torch.where(torch.isfinite(values), values, -torch.inf).argsort(descending=True)
     # Two starts nearer than this climb the same hill; it is a tenth of the cube's diagonal in the plane.
     apart = 0.1 * math.sqrt(points.shape[1])
-    chosen = [int(ranked[0])]
-    for index in ranked[1:].tolist():
-        if len(chosen) == count:
-            break
-        if float(torch.cdist(points[index][None], points[chosen]).min()) >= apart:
-            chosen.append(index)
+    gaps = torch.cdist(points[ranked], points[ranked])
+    open_ranks = torch.ones(len(ranked), dtype=torch.bool)
+    chosen = []
+    while len(chosen) < count and bool(open_ranks.any()):
+        rank = int(open_ranks.nonzero()[0])
+        chosen.append(int(ranked[rank]))
+        open_ranks &= gaps[rank] >= apart
+        open_ranks[rank] = False
     return torch.tensor(chosen)
 
 
 def _refine_constrained(
-    acquisition: Acquisition, region: Region, starts: Tensor, evaluations: int
+    acquisition: Acquisition, region: Region, starts: Tensor, level: tuple[float, float], evaluations: int
 ) -> tuple[Tensor, Tensor]:
     """Climb from each start by SLSQP inside the constraints; a result that leaves them is not used."""
     from scipy.optimize import LinearConstraint, minimize
 
     assert region.polytope is not None
+    top, spread = level
     moving = region.continuous
     found = starts.clone()
     for row, start in enumerate(starts):
@@ -206,7 +231,7 @@ def _refine_constrained(
             x = start.clone()
             x[moving] = torch.from_numpy(free)
             value, gradient = value_and_gradient(acquisition, x[None])
-            return -float(value[0]), -gradient[0][moving.numpy()]
+            return (top - float(value[0])) / spread, -gradient[0][moving.numpy()] / spread
 
         rows = LinearConstraint(inner.rows[touched].numpy(), inner.lower[touched].numpy(), inner.upper[touched].numpy())
         answer = minimize(

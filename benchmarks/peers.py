@@ -1,0 +1,72 @@
+"""BoTorch's side of the comparisons: the same acquisitions, as its own documentation would have one write them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import torch
+from botorch.acquisition import AcquisitionFunction
+from botorch.models import SingleTaskGP
+from botorch.models.transforms import Standardize
+from botorch.optim import optimize_acqf
+from gpytorch.kernels import RBFKernel
+from torch import Tensor
+
+from windward.surrogate import Hyperparameters
+from windward.trials import Dataset
+
+
+def botorch_model(data: Dataset, hyperparameters: Hyperparameters) -> SingleTaskGP:
+    """Return BoTorch's exact model of the same data with the same hyper-parameters."""
+    model = SingleTaskGP(
+        torch.cat([data.x, data.c], dim=1),
+        data.y[:, None],
+        covar_module=RBFKernel(ard_num_dims=data.x.shape[1] + data.c.shape[1]),
+        outcome_transform=Standardize(m=1),
+    ).double()
+    model.covar_module.lengthscale = torch.tensor(hyperparameters.length_scales, dtype=torch.float64)
+    model.mean_module.constant.data.fill_(hyperparameters.mean)
+    model.likelihood.noise = torch.tensor([hyperparameters.noise], dtype=torch.float64)
+    return model.eval()
+
+
+@dataclass
+class Counted:
+    """The batches an acquisition was asked for: points and whether their gradient was wanted."""
+
+    batches: list[tuple[Tensor, bool]] = field(default_factory=list)
+
+    @property
+    def rows(self) -> int:
+        return sum(len(points) for points, _ in self.batches)
+
+
+class ExpectedUpperConfidence(AcquisitionFunction):
+    """Mean over context samples of mean + width * deviation; batched as b x M x 1 x d, never one joint posterior."""
+
+    def __init__(self, model: SingleTaskGP, contexts: Tensor, width: float) -> None:
+        super().__init__(model)
+        self.contexts, self.width, self.counted = contexts, width, Counted()
+
+    def forward(self, X: Tensor) -> Tensor:
+        self.counted.batches.append((X.detach()[:, 0, :], X.requires_grad))
+        b, m = len(X), len(self.contexts)
+        joined = torch.cat(
+            [X[:, None, :, :].expand(b, m, 1, X.shape[-1]), self.contexts[None, :, None, :].expand(b, m, 1, -1)], dim=-1
+        )
+        posterior = self.model.posterior(joined)
+        values = posterior.mean[..., 0, 0] + self.width * posterior.variance[..., 0, 0].clamp_min(1e-12).sqrt()
+        return values.mean(-1)
+
+
+def botorch_suggestion(
+    acquisition: AcquisitionFunction, decisions: int, *, raw: int, restarts: int
+) -> tuple[Tensor, float]:
+    """Return BoTorch's maximiser and the seconds it took; raw points are scored in blocks that fit the cache."""
+    bounds = torch.stack([torch.zeros(decisions), torch.ones(decisions)]).double()
+    began = time.perf_counter()
+    x, _ = optimize_acqf(
+        acquisition, bounds, q=1, num_restarts=restarts, raw_samples=raw, options={"init_batch_limit": 64}
+    )
+    return x[0], time.perf_counter() - began
