@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 
 import torch
 
@@ -23,7 +24,7 @@ def dgemm_rate(size: int = 1024, repeats: int = 8) -> float:
 def described() -> dict[str, object]:
     """Return processor, versions, threads, date and dgemm rate."""
     model = next(
-        (line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")),
+        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")),
         platform.processor(),
     )
     return {

@@ -100,7 +100,8 @@ class KernelDensity:
 
     Bandwidths are Silverman's, h_i = (4 / (k + 2))^(1 / (k + 4)) std_i t^(-1 / (k + 4)). A single numeric context is
     represented by the estimate's own quantiles at (i + 1/2) / count; several by quasi-Monte Carlo, one Sobol coordinate
-    picking the centre, the others the normal around it. Either way 128 points do the work of 1024 independent ones.
+    picking the centre along a space-filling curve, the others the normal around it. 128 points then do the work of more
+    than 1024 independent ones for one context, of about 1024 for two, of about 300 for four.
     Categories are resampled, never averaged. Draws are clipped to the declared bounds, widened to what was seen.
     """
 
@@ -119,8 +120,10 @@ class KernelDensity:
             drawn = torch.where(free, quantiles[:, None], given.values)
         else:
             u = sobol(1 + seen.shape[1], self.count, generator)
-            ladder = weights.cumsum(0)
-            centres = torch.searchsorted(ladder / ladder[-1], u[:, 0].contiguous()).clamp_max(len(seen) - 1)
+            # Neighbouring coordinates pick neighbouring centres: evenness in u is then evenness in the contexts.
+            order = space_filling_order(seen)
+            ladder = weights[order].cumsum(0)
+            centres = order[torch.searchsorted(ladder / ladder[-1], u[:, 0].contiguous()).clamp_max(len(seen) - 1)]
             # 1e-9 from the ends: the normal quantile is infinite at 0 and 1.
             drawn = seen[centres] + torch.special.ndtri(u[:, 1:].clamp(1e-9, 1.0 - 1e-9)) * width
         low, high = space.context_bounds
@@ -230,6 +233,18 @@ def bandwidths(space: Space, seen: Tensor) -> Tensor:
     return spread
 
 
+def space_filling_order(points: Tensor) -> Tensor:
+    """Return the order of points `"t k"` along a Morton curve through their ranks; `"t"`."""
+    ranks = points.argsort(0).argsort(0)
+    bits = max(1, min(16, 60 // max(points.shape[1], 1)))  # of an int64 code
+    cells = ranks * 2**bits // len(points)
+    code = torch.zeros(len(points), dtype=torch.int64)
+    for bit in reversed(range(bits)):
+        for column in range(min(points.shape[1], 60)):
+            code = 2 * code + ((cells[:, column] >> bit) & 1)
+    return code.argsort()
+
+
 def mixture_quantiles(centres: Tensor, weights: Tensor, width: float, count: int) -> Tensor:
     """Return the quantiles at (i + 1/2) / count of a mixture of normals of one `width`; `"count"`.
 
@@ -240,7 +255,8 @@ def mixture_quantiles(centres: Tensor, weights: Tensor, width: float, count: int
     )
 
     def below(c: Tensor) -> Tensor:
-        return torch.special.ndtr((c[:, None] - centres) / width) @ weights
+        share: Tensor = torch.special.ndtr((c[:, None] - centres) / width)
+        return share @ weights
 
     def density(c: Tensor) -> Tensor:
         return (

@@ -204,7 +204,7 @@ def spread_best(points: Tensor, values: Tensor, count: int) -> Tensor:
     apart = 0.1 * math.sqrt(points.shape[1])
     gaps = torch.cdist(points[ranked], points[ranked])
     open_ranks = torch.ones(len(ranked), dtype=torch.bool)
-    chosen = []
+    chosen: list[int] = []
     while len(chosen) < count and bool(open_ranks.any()):
         rank = int(open_ranks.nonzero()[0])
         chosen.append(int(ranked[rank]))

@@ -10,6 +10,8 @@ from torch import Tensor
 
 # Feasibility slack in the unit cube: what sums of a few products lose to rounding, with room.
 SLACK = 1e-9
+# Rounds of walking and re-estimating the spread; each lengthens the walk along a thin body severalfold.
+PHASES = 6
 
 
 @dataclass(frozen=True)
@@ -65,16 +67,25 @@ class Polytope:
         return torch.from_numpy(answer.x[:-1].clip(0.0, 1.0)) if answer.status == 0 else None
 
     def sample(self, start: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Return `count` nearly uniform points by hit-and-run from `start`; `"count d"`."""
+        """Return `count` nearly uniform points by hit-and-run from `start`; `"count d"`.
+
+        Directions follow the spread the walkers have reached so far, so that a thin polytope is walked along its length.
+        """
         width = start.shape[-1]
-        x = start.expand(count, width).clone()
-        # Hit-and-run forgets its start in O(d^2) steps from a central point; 20 + 5 d is that for the d met here.
-        for _ in range(20 + 5 * width):
-            direction = self._along_equations(torch.randn(count, width, generator=generator, dtype=torch.float64))
-            low, high = self._interval(x, direction)
-            share = torch.rand(count, generator=generator, dtype=torch.float64)
-            x = (x + (low + share * (high - low))[:, None] * direction).clamp(0.0, 1.0)
-        return x
+        walkers = max(count, 32 + 4 * width)  # enough to estimate that spread
+        x = start.expand(walkers, width).clone()
+        shape = torch.eye(width, dtype=torch.float64)
+        # Hit-and-run forgets its start in about d^2 steps of a round body; each phase rounds the body further.
+        for _ in range(PHASES):
+            for _ in range(10 + 2 * width):
+                direction = torch.randn(walkers, width, generator=generator, dtype=torch.float64) @ shape.T
+                direction = self._along_equations(direction)
+                low, high = self._interval(x, direction)
+                share = torch.rand(walkers, generator=generator, dtype=torch.float64)
+                x = (x + (low + share * (high - low))[:, None] * direction).clamp(0.0, 1.0)
+            spread = x - x.mean(0)
+            shape = torch.linalg.svd(spread, full_matrices=False)[2].T * torch.linalg.svdvals(spread)
+        return x[:count]
 
     def _along_equations(self, direction: Tensor) -> Tensor:
         equations = self.rows[self.equations]

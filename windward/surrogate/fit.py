@@ -178,7 +178,7 @@ class Likelihood:
 
     def noise(self, fitted: float | Tensor) -> Tensor:
         """Return the noise variances `"n"`: the caller's where given, the fitted one elsewhere."""
-        return torch.where(self.given_noise.isnan(), torch.as_tensor(fitted).to(self.given_noise), self.given_noise)
+        return torch.where(self.given_noise.isnan(), fitted, self.given_noise)
 
     def value_and_gradient(self, theta: Array) -> tuple[float, Array, float]:
         """Return the log posterior density, its gradient in theta, and the profiled mean."""

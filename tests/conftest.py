@@ -1,0 +1,35 @@
+"""Shared pieces of the tests; nothing here may change what is tested."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import torch
+from hypothesis import HealthCheck, settings
+
+# One derandomised profile: a property that fails, fails every time. No deadline: a busy machine is not a failure.
+settings.register_profile(
+    "windward", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("windward")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Two test processes on two cores: more threads each would only wait for each other."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def global_randomness_untouched():
+    """Windward draws only from generators it is given."""
+    before = torch.get_rng_state()
+    yield
+    if "oracle" not in os.environ.get("PYTEST_CURRENT_TEST", ""):
+        assert torch.equal(before, torch.get_rng_state()), "the global generator was used"
+
+
+@pytest.fixture
+def generator():
+    return torch.Generator().manual_seed(0)

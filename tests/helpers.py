@@ -1,0 +1,42 @@
+"""Small problems and data sets that several tests use."""
+
+from __future__ import annotations
+
+import torch
+
+import windward as ww
+from windward.space import Space
+from windward.trials import Dataset, Trial, Trials
+
+SHOP = Space(decision={"order": ww.Real(0, 1)}, context={"demand": ww.Real(0, 1)})
+
+
+def quadratic(suggestion: ww.Suggestion) -> ww.Outcome:
+    """A smooth toy shop: best order near the demand, which cycles."""
+    demand = 0.3 + 0.05 * (suggestion.id % 7)
+    return ww.Outcome(1.0 - (float(suggestion.decision["order"]) - demand) ** 2, context={"demand": demand})
+
+
+def random_dataset(n: int, d: int, k: int, seed: int = 0, noise: float = 0.1) -> Dataset:
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.rand(n, d, generator=generator, dtype=torch.float64)
+    c = torch.rand(n, k, generator=generator, dtype=torch.float64)
+    y = torch.sin(5 * x.sum(-1)) + (c.sum(-1) if k else 0.0) * x[:, 0]
+    y = y + noise * torch.randn(n, generator=generator, dtype=torch.float64)
+    space = Space({f"x{i}": ww.Real(0, 1) for i in range(d)}, {f"c{i}": ww.Real(0, 1) for i in range(k)})
+    return Dataset(x, c, y, torch.full((n,), float("nan"), dtype=torch.float64), space.roles)
+
+
+def told(space: Space, rows: list[tuple[dict, dict, float]], **extra: object) -> Trials:
+    """Return trials that have all arrived."""
+    trials = [
+        Trial(i, decision, context=context, context_source="revealed" if context else None, value=value)
+        for i, (decision, context, value) in enumerate(rows)
+    ]
+    return Trials(space, tuple(trials), **extra)
+
+
+def seen(space: Space, contexts: list[dict]) -> Trials:
+    """Return trials whose contexts were revealed, the decisions being whatever."""
+    decision = space.decode_decision(torch.full((space.decision_width,), 0.5, dtype=torch.float64))
+    return told(space, [(decision, context, 0.0) for context in contexts])

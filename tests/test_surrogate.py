@@ -1,0 +1,248 @@
+"""What the surrogate promises on its own: gradients, paths, conditioning, and that nothing breaks it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from helpers import random_dataset
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import windward as ww
+from windward.contexts import Contexts
+from windward.policy import Policy, Request, suggest
+from windward.surrogate import GaussianProcess, Hyperparameters
+from windward.surrogate.marginals import SPLIT_RESIDUAL, split
+from windward.trials import Dataset, Trial, Trials
+
+FIXED = Hyperparameters(0.1, (0.4, 0.7, 0.5), 1.0, 1e-2)
+
+
+def posterior_for(kernel="squared_exponential", n=20, hyperparameters=FIXED):
+    return GaussianProcess(kernel).at(random_dataset(n, 2, 1), hyperparameters)
+
+
+@pytest.mark.parametrize("kernel", ["squared_exponential", "matern52"])
+@pytest.mark.parametrize("m", [1, 3, 40])  # below and above where the context kernel is split
+def test_marginals_gradcheck(kernel, m, generator):
+    posterior = posterior_for(kernel)
+    points = torch.rand(m, 1, generator=generator, dtype=torch.float64)
+    x = torch.rand(4, 2, generator=generator, dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: posterior.marginals(x, points), (x,), atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["squared_exponential", "matern52"])
+def test_average_and_path_gradcheck(kernel, generator):
+    posterior = posterior_for(kernel)
+    points = torch.rand(5, 1, generator=generator, dtype=torch.float64)
+    contexts, path = Contexts.uniform(points), posterior.path(generator)
+    x = torch.rand(3, 2, generator=generator, dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: posterior.average(x, contexts), (x,), atol=1e-6)
+    assert torch.autograd.gradcheck(lambda x: path(x, points), (x,), atol=1e-6)
+
+
+@given(st.integers(1, 60), st.integers(1, 60), st.floats(0.02, 5.0), st.integers(0, 3))
+def test_split_is_exact(m, n, length_scale, seed):
+    generator = torch.Generator().manual_seed(seed)
+    a = torch.rand(m, 1, generator=generator, dtype=torch.float64) / length_scale
+    b = torch.rand(n, 1, generator=generator, dtype=torch.float64) / length_scale
+    kernel = torch.exp(-0.5 * torch.cdist(a, b).square())
+    parts = split(kernel)
+    if parts.outer is None:
+        assert parts.inner is kernel
+    else:
+        assert float((parts.outer @ parts.inner - kernel).abs().max()) <= 10 * SPLIT_RESIDUAL
+        assert parts.rank < min(m, n)
+
+
+def test_split_and_direct_variances_agree(generator):
+    posterior = posterior_for(n=50)
+    points = torch.rand(200, 1, generator=generator, dtype=torch.float64)
+    x = torch.rand(6, 2, generator=generator, dtype=torch.float64)
+    assert posterior._split(points).outer is not None
+    many = posterior.marginals(x, points)
+    one_by_one = [posterior.marginals(x, points[i : i + 1].clone()) for i in range(0, 200, 20)]
+    for column, (mean, std) in zip(range(0, 200, 20), one_by_one, strict=True):
+        assert torch.allclose(many[0][:, column], mean[:, 0], atol=1e-12)
+        assert torch.allclose(many[1][:, column] ** 2, std[:, 0] ** 2, atol=1e-11)
+
+
+def test_leading_shapes(generator):
+    posterior = posterior_for()
+    points = torch.rand(4, 1, generator=generator, dtype=torch.float64)
+    x = torch.rand(3, 5, 2, generator=generator, dtype=torch.float64)
+    mean, std = posterior.marginals(x, points)
+    assert mean.shape == std.shape == (3, 5, 4)
+    flat = posterior.marginals(x.reshape(15, 2), points)
+    assert torch.equal(mean.reshape(15, 4), flat[0])
+    assert posterior.average(x, Contexts.uniform(points))[0].shape == (3, 5)
+    assert posterior.path(generator)(x, points).shape == (3, 5, 4)
+
+
+@pytest.mark.parametrize("kernel", ["squared_exponential", "matern52"])
+def test_path_moments_match_marginals(kernel):
+    posterior = posterior_for(kernel)
+    generator = torch.Generator().manual_seed(0)
+    x = torch.rand(6, 2, generator=generator, dtype=torch.float64)
+    points = torch.rand(3, 1, generator=generator, dtype=torch.float64)
+    mean, std = posterior.marginals(x, points)
+    draws = torch.stack([posterior.path(generator)(x, points) for _ in range(2000)])
+    # Five standard errors: of a mean, std / sqrt(S); of a deviation, std / sqrt(2 S).
+    assert ((draws.mean(0) - mean).abs() <= 5 * std / math.sqrt(2000)).all()
+    assert ((draws.std(0) / std - 1).abs() <= 5 / math.sqrt(4000)).all()
+
+
+def test_path_is_one_function(generator):
+    path = posterior_for().path(generator)
+    x = torch.rand(6, 2, generator=generator, dtype=torch.float64)
+    points = torch.rand(3, 1, generator=generator, dtype=torch.float64)
+    assert torch.equal(path(x, points), path(x, points))
+    assert torch.allclose(path(x[2:3], points[1:2])[0, 0], path(x, points)[2, 1], atol=1e-12)
+
+
+def test_condition_equals_all_data_at_once(generator):
+    data = random_dataset(20, 2, 1)
+    first = Dataset(data.x[:15], data.c[:15], data.y[:15], data.noise[:15], data.roles)
+    surrogate = GaussianProcess(outcome=ww.Unscaled(), fixed=FIXED)
+    grown = surrogate.at(first, FIXED).condition(data.x[15:], data.c[15:], data.y[15:])
+    whole = surrogate.at(data, FIXED)
+    points = torch.rand(4, 1, generator=generator, dtype=torch.float64)
+    x = torch.rand(3, 2, generator=generator, dtype=torch.float64)
+    for a, b in zip(grown.marginals(x, points), whole.marginals(x, points), strict=True):
+        assert torch.allclose(a, b, atol=1e-11)
+    assert torch.allclose(grown.factor, whole.factor, atol=1e-12)
+
+
+def test_imagined_values_leave_the_mean_and_shrink_the_variance(generator):
+    posterior = posterior_for()
+    x = torch.rand(5, 2, generator=generator, dtype=torch.float64)
+    c = torch.rand(5, 1, generator=generator, dtype=torch.float64)
+    imagined = posterior.condition(x, c)
+    points = torch.rand(6, 1, generator=generator, dtype=torch.float64)
+    before, after = posterior.marginals(x, points), imagined.marginals(x, points)
+    assert torch.allclose(before[0], after[0], atol=1e-12)
+    assert (after[1] <= before[1] + 1e-12).all()
+    assert float(imagined.marginals(x[:1], c[:1])[1]) < 0.5 * float(posterior.marginals(x[:1], c[:1])[1])
+
+
+def test_given_noise_is_used():
+    data = random_dataset(12, 2, 1)
+    exact = Dataset(data.x, data.c, data.y, torch.full_like(data.y, 1e-3), data.roles)
+    loose = Dataset(data.x, data.c, data.y, torch.full_like(data.y, 3.0), data.roles)
+    at = [GaussianProcess().at(each, FIXED).marginals(data.x[:1], data.c[:1]) for each in (exact, loose)]
+    assert float(at[0][0]) == pytest.approx(float(data.y[0]), abs=0.02)
+    assert float(at[1][1]) > 5 * float(at[0][1])
+
+
+# -- nothing breaks it ---------------------------------------------------------------------------------------------
+
+
+def suggestion_for(x, c, y, *, decisions, contexts):
+    names = [f"x{i}" for i in range(decisions)]
+    context_names = [f"c{i}" for i in range(contexts)]
+    space = ww.Space({n: ww.Real(0, 1) for n in names}, {n: ww.Real(0, 1) for n in context_names})
+    rows = [
+        Trial(
+            i,
+            dict(zip(names, x[i].tolist(), strict=True)),
+            context=dict(zip(context_names, c[i].tolist(), strict=True)),
+            context_source="revealed" if contexts else None,
+            value=float(y[i]),
+        )
+        for i in range(len(y))
+    ]
+    model = ww.KernelDensity() if contexts else ww.NoContext()
+    policy = Policy(context_model=model, design=ww.Sobol(0))
+    return suggest(policy, Trials(space, tuple(rows)), Request(), torch.Generator().manual_seed(0)).x
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 15])
+@pytest.mark.parametrize(("decisions", "contexts"), [(1, 0), (1, 1), (20, 0), (20, 2)])
+@pytest.mark.parametrize("kind", ["smooth", "constant", "tiny", "huge", "offset", "outlier", "duplicates"])
+def test_always_a_finite_suggestion(n, decisions, contexts, kind, generator):
+    x = torch.rand(n, decisions, generator=generator, dtype=torch.float64)
+    c = torch.rand(n, contexts, generator=generator, dtype=torch.float64)
+    y = torch.sin(x.sum(-1) * 3)
+    if kind == "constant":
+        y = torch.full_like(y, 7.0)
+    elif kind == "tiny":
+        y = y * 1e-9
+    elif kind == "huge":
+        y = y * 1e9
+    elif kind == "offset":
+        y = y + 1e9
+    elif kind == "outlier" and n:
+        y[0] = 1e200
+    elif kind == "duplicates" and n:
+        x, c = x[:1].repeat(n, 1), c[:1].repeat(n, 1)
+    found = suggestion_for(x, c, y, decisions=decisions, contexts=contexts)
+    assert torch.isfinite(found).all() and (found >= 0).all() and (found <= 1).all()
+
+
+@settings(max_examples=25)
+@given(st.floats(1e-9, 1e9), st.floats(-1e9, 1e9))
+def test_the_suggestion_does_not_depend_on_units(scale, offset):
+    """Standardised outcomes: another unit for y changes nothing but rounding."""
+    data = random_dataset(12, 1, 1)
+    if abs(offset) > 1e6 * scale:
+        offset = 0.0  # the differences would drown in rounding
+    base = suggestion_for(data.x, data.c, data.y, decisions=1, contexts=1)
+    other = suggestion_for(data.x, data.c, data.y * scale + offset, decisions=1, contexts=1)
+    assert torch.allclose(base, other, atol=1e-3)
+
+
+def test_soft_clip_bends_only_the_tail():
+    y = torch.cat([torch.linspace(-1, 1, 41), torch.tensor([1e6])]).double()
+    scaled = ww.SoftClip(3.0).scaled(y, None)
+    back = scaled.values * scaled.scale + scaled.shift
+    assert torch.allclose(back[:-1], y[:-1], atol=1e-9)
+    assert 1.0 < float(back[-1]) < 20.0
+    assert torch.equal(back.argsort(), y.argsort())
+
+
+def test_soft_clip_saves_a_fit_from_an_outlier():
+    data = random_dataset(30, 1, 0, noise=0.01)
+    y = data.y.clone()
+    y[3] = -1e4
+    spoiled = Dataset(data.x, data.c, y, data.noise, data.roles)
+    clean = GaussianProcess().fit(data).marginals(data.x, data.c[:1])[0][:, 0]
+    plain = GaussianProcess().fit(spoiled).marginals(data.x, data.c[:1])[0][:, 0]
+    saved = GaussianProcess(outcome=ww.SoftClip()).fit(spoiled).marginals(data.x, data.c[:1])[0][:, 0]
+    rest = torch.arange(30) != 3
+    assert (saved - clean)[rest].abs().mean() < 0.5 * (plain - clean)[rest].abs().mean()
+
+
+def test_a_floor_shifts_and_never_centres():
+    data = random_dataset(10, 1, 0)
+    floored = Dataset(data.x, data.c, data.y + 5.0, data.noise, data.roles, floor=2.0)
+    posterior = GaussianProcess().fit(floored)
+    assert posterior.shift == 2.0 and posterior.hyperparameters.mean == 0.0
+    far = GaussianProcess(fixed=Hyperparameters(0.0, (0.01,), 1.0, 1e-2)).at(floored, FIXED_SHORT)
+    mean = far.marginals(torch.tensor([[0.999]], dtype=torch.float64) * 100, data.c[:1])[0]
+    assert float(mean) == pytest.approx(2.0)
+
+
+FIXED_SHORT = Hyperparameters(0.0, (0.01,), 1.0, 1e-2)
+
+
+def test_fixed_hyperparameters_are_kept():
+    surrogate = GaussianProcess(fixed=Hyperparameters(0.0, (0.1,), 1.0, 1e-4), outcome=ww.Unscaled())
+    posterior = surrogate.fit(random_dataset(8, 2, 1))
+    assert posterior.hyperparameters is surrogate.fixed
+    assert posterior.scale == 1.0 and posterior.shift == 0.0
+    assert torch.allclose(posterior.inputs.x_rates, torch.full((2,), 10.0, dtype=torch.float64))
+
+
+def test_warm_start_is_no_worse_than_cold():
+    import numpy as np
+
+    data = random_dataset(40, 2, 1)
+    surrogate = GaussianProcess()
+    cold = surrogate.fitted(data)
+    warm = surrogate.fitted(data, Hyperparameters(0.0, (5.0, 5.0, 5.0), 1.0, 1.0))
+    values = [
+        surrogate.likelihood(data).value_and_gradient(np.log([*h.length_scales, h.noise]))[0] for h in (cold, warm)
+    ]
+    assert values[1] >= values[0] - 1e-6
