@@ -246,3 +246,17 @@ def test_warm_start_is_no_worse_than_cold():
         surrogate.likelihood(data).value_and_gradient(np.log([*h.length_scales, h.noise]))[0] for h in (cold, warm)
     ]
     assert values[1] >= values[0] - 1e-6
+
+
+@pytest.mark.parametrize("kernel", ["squared_exponential", "matern52"])
+def test_joint_samples_have_the_joint_moments(kernel):
+    posterior = posterior_for(kernel)
+    generator = torch.Generator().manual_seed(0)
+    x = torch.rand(2, generator=generator, dtype=torch.float64)
+    contexts = Contexts.uniform(torch.rand(6, 1, generator=generator, dtype=torch.float64))
+    draws = posterior.sample(x, contexts.points, 4000, generator)
+    mean, std = posterior.marginals(x[None], contexts.points)
+    assert ((draws.mean(0) - mean[0]).abs() <= 5 * std[0] / math.sqrt(4000)).all()
+    assert ((draws.std(0) / std[0] - 1).abs() <= 5 / math.sqrt(8000)).all()
+    average = posterior.average(x[None], contexts)[1]
+    assert abs(float(draws.mean(1).std() / average) - 1) <= 5 / math.sqrt(8000)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -24,6 +24,7 @@ Score: TypeAlias = Callable[[Reduction, Tensor], Tensor]
 """`score(reduction, x)`: the acquisition at decisions `"*b d"`; `"*b"`."""
 
 
+@runtime_checkable
 class Belief(Protocol):
     """Lift a reduction from functions to posteriors; `needs_monotone` where that is a bound only for monotone ones."""
 

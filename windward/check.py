@@ -27,7 +27,10 @@ def number(
     """Return `value` as a finite float inside the given bounds, or raise `ArgumentError`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise ArgumentError(f"{call}({name}={value!r}): {name} must be a number, got {type(value).__name__}.")
-    result = float(value)
+    try:
+        result = float(value)
+    except OverflowError:  # a whole number beyond the floats
+        result = math.inf
     if not math.isfinite(result):
         raise ArgumentError(f"{call}({name}={value!r}): {name} must be finite.")
     if result < low or (open_low and result == low):
@@ -51,7 +54,8 @@ def whole(call: str, name: str, value: object, *, low: int, high: int | None = N
 
 def choice(call: str, name: str, value: object, allowed: Sequence[Any]) -> None:
     """Raise `ArgumentError` unless `value` is one of `allowed`."""
-    if not any(value is option or value == option for option in allowed):
+    # Of the option's own type first: an array would compare element by element.
+    if not any(isinstance(value, type(option)) and value == option for option in allowed):
         options = ", ".join(repr(option) for option in allowed)
         raise ArgumentError(f"{call}({name}={value!r}): {name} must be one of {options}.")
 

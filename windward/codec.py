@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -25,6 +26,8 @@ def encode(value: Any) -> Any:
             if not _is_default(field, entry):
                 body[field.name] = encode(entry)
         return body
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ArgumentError(f"{value!r} cannot be written as JSON; use finite numbers.")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, timedelta):
@@ -51,7 +54,7 @@ def decode(data: Any, table: Mapping[str, type]) -> Any:
         return {key: decode(entry, table) for key, entry in data.items()}
     fields = {key: decode(entry, table) for key, entry in data.items() if key != "part"}
     if tag == "timedelta":
-        return timedelta(**fields)
+        return _built(tag, timedelta, fields)
     if tag not in table:
         raise ArgumentError(
             f"unknown part {tag!r}; known are {', '.join(sorted(table))}; pass your own with parts=[...]."
@@ -60,17 +63,15 @@ def decode(data: Any, table: Mapping[str, type]) -> Any:
     unknown = sorted(set(fields) - {field.name for field in dataclasses.fields(kind) if field.init})
     if unknown:
         raise ArgumentError(f"part {tag!r} has no field {unknown[0]!r}.")
-    try:
-        return kind(**fields)
-    except WindwardError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise ArgumentError(f"part {tag!r}: {error}") from error
+    return _built(tag, kind, fields)
 
 
 def table_of(*groups: Iterable[type]) -> dict[str, type]:
     """Return the table of parts by name; two different classes of one name are refused."""
     table: dict[str, type] = {}
+    for group in groups:
+        if isinstance(group, type) or not isinstance(group, Iterable):
+            raise ArgumentError(f"parts={group!r}: give a list of classes, such as parts=[MyPart].")
     for kind in (kind for group in groups for kind in group):
         if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
             raise ArgumentError(f"parts=[{kind!r}]: a part is a frozen dataclass; give the class itself.")
@@ -82,9 +83,21 @@ def table_of(*groups: Iterable[type]) -> dict[str, type]:
 def dumps(data: Any) -> str:
     """Return compact JSON text; floats round-trip, NaN and infinity are refused."""
     try:
-        return json.dumps(data, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+        text = json.dumps(data, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+        # Half a surrogate pair, as in a file name that is not UTF-8, is no text to a database; escaped it is.
+        whole = text.isascii() or text == text.encode(errors="replace").decode()
+        return text if whole else json.dumps(data, allow_nan=False, separators=(",", ":"))
     except ValueError as error:
         raise ArgumentError(f"cannot be written as JSON: {error}") from error
+
+
+def _built(tag: str, kind: type, fields: Mapping[str, Any]) -> Any:
+    try:
+        return kind(**fields)
+    except WindwardError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ArgumentError(f"part {tag!r}: {error}") from error
 
 
 def _is_default(field: dataclasses.Field[Any], entry: Any) -> bool:

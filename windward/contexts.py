@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -37,6 +37,10 @@ class Contexts:
     weights: Tensor
 
     def __post_init__(self) -> None:
+        for name in ("points", "weights"):
+            part = getattr(self, name)
+            if not isinstance(part, Tensor) or part.is_complex():
+                raise ArgumentError(f"Contexts({name}={part!r}): {name} must be a tensor of real numbers.")
         if self.points.ndim != 2 or self.weights.shape != self.points.shape[:1] or len(self.weights) == 0:
             raise ArgumentError(
                 f"Contexts: points must be 'n k' and weights 'n' with n >= 1, got shapes {tuple(self.points.shape)} "
@@ -58,13 +62,15 @@ class Contexts:
     @staticmethod
     def uniform(points: Tensor) -> Contexts:
         """Return equal weights on `points`."""
-        return Contexts(points, torch.full((len(points),), 1.0 / len(points), dtype=torch.float64))
+        count = len(points) if isinstance(points, Tensor) and points.ndim else 0  # none: `Contexts` says what is wrong
+        return Contexts(points, torch.full((count,), 1.0 / max(count, 1), dtype=torch.float64))
 
     def draw(self, generator: torch.Generator) -> Tensor:
         """Return one point drawn by the weights; `"k"`."""
         return self.points[int(torch.multinomial(self.weights, 1, generator=generator))]
 
 
+@runtime_checkable
 class ContextModel(Protocol):
     """Make weighted context points from what has been seen."""
 

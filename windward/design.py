@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -13,6 +13,7 @@ from windward.region import Region
 from windward.space import Space
 
 
+@runtime_checkable
 class Design(Protocol):
     """Give the decisions of the first rounds: a pure function of the round, the region and the study's seed."""
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from windward.surrogate import Believed, Posterior, Start, Surrogate
 from windward.trials import Trials
 
 
+@runtime_checkable
 class Feedback(Protocol):
     """Turn trials into a belief, imagining or ignoring what has not arrived."""
 

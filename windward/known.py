@@ -166,7 +166,9 @@ def _checked_points(points: object, weights: object) -> tuple[dict[str, tuple[Va
         raise ArgumentError(f"Known({points!r}): give a dict from context names to lists of values.")
     columns = {}
     for name, values in points.items():
-        if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray | Tensor):
+        _check_name("points", name)
+        listed = values.ndim == 1 if isinstance(values, np.ndarray | Tensor) else isinstance(values, Sequence)
+        if isinstance(values, str) or not listed:
             raise ArgumentError(f"Known({{{name!r}: {values!r}}}): give a list of values.")
         columns[name] = tuple(values.tolist() if isinstance(values, np.ndarray | Tensor) else values)
     lengths = {name: len(values) for name, values in columns.items()}
@@ -187,6 +189,7 @@ def _checked_distributions(distributions: object) -> dict[str, Distribution | tu
         raise ArgumentError(f"Known(distributions={distributions!r}): give a dict from context names to Distribution.")
     clean: dict[str, Distribution | tuple[float, ...]] = {}
     for name, entry in distributions.items():
+        _check_name("distributions", name)
         if isinstance(entry, Distribution):
             clean[name] = entry
         elif isinstance(entry, Sequence) and not isinstance(entry, str) and entry:
@@ -194,6 +197,11 @@ def _checked_distributions(distributions: object) -> dict[str, Distribution | tu
         else:
             raise ArgumentError(f"Known(distributions={{{name!r}: {entry!r}}}): give a Distribution or probabilities.")
     return clean
+
+
+def _check_name(argument: str, name: object) -> None:
+    if not isinstance(name, str):
+        raise ArgumentError(f"Known({argument}={{{name!r}: ...}}): the keys are the names of contexts.")
 
 
 def _probabilities(call: str, weights: Sequence[Any]) -> tuple[float, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import torch
@@ -29,6 +29,7 @@ ENUMERATE = 4096
 EXCHANGES = 10
 
 
+@runtime_checkable
 class Maximizer(Protocol):
     """Return one decision `"d"` of the region, the best by the acquisition."""
 

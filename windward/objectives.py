@@ -11,7 +11,7 @@ distribution it guards against: the adversary's weights.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -27,6 +27,7 @@ class Reduction(Protocol):
     def __call__(self, values: Tensor, slopes: Tensor | None = None) -> Tensor: ...
 
 
+@runtime_checkable
 class Objective(Protocol):
     """Bind to contexts and become a reduction; `monotone` in f, its bound is itself at the upper confidence bound."""
 

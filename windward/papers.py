@@ -7,6 +7,7 @@ Symbols in the formulas are the papers': x decision, c context, mu_t and sigma_t
 
 from __future__ import annotations
 
+from windward import check
 from windward.beliefs import UpperConfidence
 from windward.contexts import Box, Empirical, KernelDensity, NoContext
 from windward.design import RandomDesign, Sobol
@@ -39,6 +40,7 @@ def sbo_kde(*, width: float = WIDTH, samples: int = 128) -> Policy:
     Huang2024, Alg. 1. Deviation: M = 128 quasi-Monte Carlo draws in place of 1024 independent ones; squared-exponential
     kernel in place of Matern-5/2.
     """
+    check.whole("papers.sbo_kde", "samples", samples, low=1)
     return Policy(context_model=KernelDensity(samples), belief=UpperConfidence(width), design=Sobol(INITIAL))
 
 
@@ -57,6 +59,7 @@ def stable_opt(*, width: float = WIDTH, spread: float = 1.0, points: int = 1024)
     contexts, minimised over 1024 Sobol points. Deviation: the points are drawn once per suggestion, so that the
     acquisition is one function (the released program redraws them, and from [mean - 3 sd, mean - sd]).
     """
+    check.whole("papers.stable_opt", "points", points, low=1)
     return Policy(
         context_model=Box(spread, points), objective=Minimum(), belief=UpperConfidence(width), design=Sobol(INITIAL)
     )

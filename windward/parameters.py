@@ -263,7 +263,7 @@ def check_value(call: str, role: str, name: str, parameter: Parameter, value: ob
 
 
 def _number(where: str, what: str, value: object) -> float:
-    if isinstance(value, torch.Tensor | np.ndarray | np.generic) and np.size(value) == 1:
+    if isinstance(value, torch.Tensor | np.ndarray | np.generic) and math.prod(value.shape) == 1:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise SpaceError(f"{where}: {what} must be a number, got {value!r}.")
@@ -286,7 +286,7 @@ def _check_numeric(parameter: Real | Integer) -> None:
         object.__setattr__(parameter, name, int(bound) if isinstance(parameter, Integer) else number)
     if not isinstance(parameter.log, bool):
         raise SpaceError(f"{kind}(log={parameter.log!r}): log must be True or False.")
-    if parameter.outside not in ("keep", "clip", "error"):
+    if not isinstance(parameter.outside, str) or parameter.outside not in ("keep", "clip", "error"):
         raise SpaceError(f"{kind}(outside={parameter.outside!r}): outside must be 'keep', 'clip' or 'error'.")
     if parameter.low is not None and parameter.high is not None and not parameter.low < parameter.high:
         raise SpaceError(f"{kind}({parameter.low}, {parameter.high}): low must be below high.")

@@ -70,8 +70,12 @@ def from_json(text: str, *, parts: Iterable[type] = ()) -> Any:
     >>> from_json('{"part":"Real","low":0.0,"high":1.0}')
     Real(low=0.0, high=1.0, log=False, outside='keep')
     """
+    table = table_of(OWN_PARTS, parts)
     try:
         data = json.loads(text)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise ArgumentError(f"from_json({text!r:.60}): not JSON: {error}") from error
-    return decode(data, table_of(OWN_PARTS, parts))
+    try:
+        return decode(data, table)
+    except RecursionError as error:
+        raise ArgumentError(f"from_json({text!r:.60}): nested too deeply.") from error

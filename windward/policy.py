@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -34,6 +34,7 @@ from windward.trials import Trials
 HINTS = 32
 
 
+@runtime_checkable
 class ContextRule(Protocol):
     """Choose the context to evaluate, where the caller can (a simulator); None where nature does."""
 
@@ -60,6 +61,8 @@ class Report:
     candidates: Literal["space", "evaluated"] = "space"
 
     def __post_init__(self) -> None:
+        if self.objective is not None:
+            _check_part("Report", "objective", self.objective)
         check.choice("Report", "candidates", self.candidates, ("space", "evaluated"))
 
 
@@ -79,9 +82,7 @@ class Policy:
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
-            part = getattr(self, name)
-            if isinstance(part, type) or part is None:
-                raise IncompatibleError(f"Policy({name}={part!r}): give a part, with its parentheses if it is a class.")
+            _check_part("Policy", name, getattr(self, name))
         if self.belief.needs_monotone and not self.objective.monotone:
             raise IncompatibleError(
                 f"Policy(objective={self.objective!r}, belief={self.belief!r}): the objective at the upper confidence "
@@ -100,6 +101,8 @@ class Policy:
             for objective in (self.objective, self.report.objective):
                 if objective is not None:
                     objective.bind(contexts, trials.contexts_seen)
+        if isinstance(self.surrogate, GaussianProcess):  # fixed length-scales: too many are refused now, not rounds later
+            self.surrogate.fit(trials.dataset)
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,39 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
     x = policy.maximize(lambda x: score(reduction, x), region, generator)
     context = policy.context_rule(x, believed.posterior, trials, contexts, generator)
     return Proposal(x, context, stand_in, believed.posterior.hyperparameters)
+
+
+# What a part must offer to stand in each field, and one that does.
+_KINDS: dict[str, tuple[type, str]] = {
+    "context_model": (ContextModel, "KernelDensity()"),
+    "objective": (Objective, "Expected()"),
+    "belief": (Belief, "UpperConfidence()"),
+    "feedback": (Feedback, "Hallucinate()"),
+    "context_rule": (ContextRule, "Nature()"),
+    "surrogate": (Surrogate, "GaussianProcess()"),
+    "maximize": (Maximizer, "MultiStart()"),
+    "design": (Design, "Sobol()"),
+    "report": (Report, "Report()"),
+}
+
+
+def _check_part(call: str, name: str, part: object) -> None:
+    if isinstance(part, type) or part is None:
+        raise IncompatibleError(f"{call}({name}={part!r}): give a part, with its parentheses if it is a class.")
+    kind, example = _KINDS[name]
+    if not isinstance(part, kind):
+        raise IncompatibleError(f"{call}({name}={part!r}): give a part such as {example}.")
+    # Several kinds differ in nothing but what they are called with; a part may have names of its own for that, but not
+    # those of another kind.
+    called_with = _parameters(type(part))
+    for other, (another, _) in _KINDS.items():
+        if called_with and called_with == _parameters(another) != _parameters(kind):
+            raise IncompatibleError(f"{call}({name}={part!r}): this part goes to {other}; give one such as {example}.")
+
+
+def _parameters(kind: type) -> tuple[str, ...]:
+    code = getattr(kind.__call__, "__code__", None)
+    return () if code is None else code.co_varnames[: code.co_argcount]
 
 
 def _given(space: Space, request: Request) -> Given:

@@ -102,7 +102,10 @@ class Region:
         if math.prod(len(option) for option in sizes) > limit:
             return None
         points = self.assemble(dict(zip(self.discrete, sizes, strict=True)))
-        return points[self.feasible(points)]
+        inside = points[self.feasible(points)]
+        if len(inside) == 0:
+            raise self._nowhere()
+        return inside
 
     def assemble(self, options: dict[str, Tensor]) -> Tensor:
         """Return the product of options per parameter with the fixed ones; `"n d"`."""
@@ -136,16 +139,21 @@ class Region:
         inner = self.polytope.on(~mask, values)
         start = inner.center()
         if start is None:
-            raise SpaceError(f"ask(fix={self.fixed!r}): with these fixed no decision satisfies the constraints.")
+            raise self._nowhere()
         x = values.repeat(count, 1)
         x[:, ~mask] = inner.sample(start, count, generator)
         snapped = self.valid(x)
         kept = snapped[self.feasible(snapped)]
         if len(kept) == 0:
-            raise SpaceError(
-                "no decision with whole numbers was found that satisfies the constraints; widen them or use Real."
-            )
+            raise self._nowhere()
         return kept
+
+    def _nowhere(self) -> SpaceError:
+        if self.fixed:
+            return SpaceError(f"ask(fix={self.fixed!r}): with these fixed no decision satisfies the constraints.")
+        return SpaceError(
+            "no decision with whole numbers was found that satisfies the constraints; widen them or use Real."
+        )
 
 
 def _options(space: Space, name: str, limit: int) -> Tensor:

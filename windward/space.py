@@ -74,9 +74,10 @@ class Space:
         for name, parameter in self.decision.items():
             if not isinstance(parameter, Categorical) and (parameter.low is None or parameter.high is None):
                 raise SpaceError(f"Space(decision={{{name!r}: {parameter!r}}}): a decision needs both bounds.")
-        if isinstance(self.constraints, Linear) or not all(isinstance(c, Linear) for c in self.constraints):
+        constraints = tuple(self.constraints) if isinstance(self.constraints, Iterable) else (None,)
+        if not all(isinstance(constraint, Linear) for constraint in constraints):
             raise SpaceError(f"Space(constraints={self.constraints!r}): give a list of Linear(...).")
-        object.__setattr__(self, "constraints", tuple(self.constraints))
+        object.__setattr__(self, "constraints", constraints)
         for constraint in self.constraints:
             constraint.check(self.decision)
         if self.constraints:

@@ -92,7 +92,7 @@ class Study:
             "windward": __version__,
         }
         created = Draft("created", None, self._now(), body)
-        History(name, self._table).apply([_rehearsed(created)])  # a policy that cannot be read back is refused now
+        decode(body["policy"], self._table)  # a policy that cannot be read back is refused now
         self._history.apply(self._journal.create(name, [created], key=_new_key()))
 
     @classmethod
@@ -104,6 +104,8 @@ class Study:
         study = cls.__new__(cls)
         study._prepare(name, open_journal(journal), parts, clock)
         study.sync()
+        if study._history.head == 0:
+            raise JournalError(f"study {name!r} is damaged: it has no events.")
         return study
 
     def _prepare(self, name: str, journal: Journal, parts: Iterable[type], clock: Clock) -> None:
@@ -145,9 +147,8 @@ class Study:
         if older_than is not None and (not isinstance(older_than, timedelta) or older_than < timedelta(0)):
             raise ArgumentError(f"study.pending(older_than={older_than!r}): give a timedelta >= 0.")
         self.sync()
-        limit = None if older_than is None else self._now() - older_than
-        waiting = self.trials.pending
-        return [t for t in waiting if limit is None or (t.asked_at is not None and t.asked_at <= limit)]
+        now, waiting = self._now(), self.trials.pending
+        return [t for t in waiting if older_than is None or (t.asked_at and now - t.asked_at >= older_than)]
 
     def dataframe(self) -> pandas.DataFrame:
         """Return one row per trial as a pandas DataFrame, with columns `decision.<name>` and `context.<name>`."""
@@ -183,12 +184,13 @@ class Study:
                 start = Start(self._history.hyperparameters) if kept is None else Start(kept, keep=True)
             now = self._now()
             body = asked_body(policy, trials, Request(given, fixed, now, self.seed, start), read)
+            fit = None if body["fit"] is None else decode(body["fit"], self._table)  # unreadable: refused unwritten
             draft = Draft("asked", len(trials), now, body)
             written = self._write(key, partial(list, [draft]), after=read, asks=len(trials))
             if written is not None:
                 return _suggestion(self._trial_of(key, written))
             # Another process asked meanwhile: with the same hyper-parameters, take its pending decision into account.
-            kept = None if body["fit"] is None else decode(body["fit"], self._table)
+            kept = fit
         raise JournalError(f"study.ask: other processes asked first {MOST_RETRIES} times in a row; try again.")
 
     def ask_many(self, count: int) -> list[Suggestion]:
@@ -386,10 +388,6 @@ def _suggestion(trial: Trial) -> Suggestion:
 
 def _new_key() -> str:
     return uuid.uuid4().hex
-
-
-def _rehearsed(draft: Draft) -> Event:
-    return Event(1, draft.kind, draft.trial, "", draft.at, draft.at, draft.body)
 
 
 def _check_policy(call: str, policy: object) -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+from windward import check
 from windward.codec import decode
 from windward.errors import JournalError, WindwardError
 from windward.journal.events import Event
+from windward.parameters import Value
 from windward.policy import Policy
 from windward.space import Space
 from windward.surrogate import Hyperparameters
 from windward.trials import Trial, Trials
+
+Part = TypeVar("Part")
 
 
 class History:
@@ -60,23 +64,25 @@ class History:
             self.head = event.seq
 
     def _created(self, event: Event, body: dict[str, Any]) -> None:
-        self.space = decode(body["space"], self.table)
-        self.policy = decode(body["policy"], self.table)
-        self.direction, self.seed = body["direction"], body["seed"]
+        self.space = _part(Space, decode(body["space"], self.table))
+        self.policy = _part(Policy, decode(body["policy"], self.table))
+        check.choice("body", "direction", body["direction"], ("maximize", "minimize"))
+        self.direction, self.seed = body["direction"], check.whole("body", "seed", body["seed"], low=0)
 
     def _policy_set(self, event: Event, body: dict[str, Any]) -> None:
-        self.policy = decode(body["policy"], self.table)
+        self.policy = _part(Policy, decode(body["policy"], self.table))
         self.hyperparameters = None  # another surrogate may mean something else by them
 
     def _asked(self, event: Event, body: dict[str, Any]) -> None:
-        context = body["chosen"] or body["given"]
+        context = body["chosen"] or self._context(body["given"])
+        fit = None if body["fit"] is None else decode(body["fit"], self.table)
         source: Any = "chosen" if body["chosen"] else ("given" if body["given"] else None)
         whole = len(context) == len(self.space.context)
         self._grow(
             event,
             Trial(
                 len(self._rows),
-                body["decision"],
+                self._decision(body["decision"]),
                 context=context,
                 context_source=source,
                 stand_in=body["stand_in"],
@@ -84,17 +90,17 @@ class History:
                 context_at=event.at if whole and context else None,
             ),
         )
-        if body["fit"] is not None:
-            self.hyperparameters = decode(body["fit"], self.table)
+        if fit is not None:
+            self.hyperparameters = fit
 
     def _added(self, event: Event, body: dict[str, Any]) -> None:
         trial = Trial(
             len(self._rows),
-            body["decision"],
-            context=body["context"],
+            self._decision(body["decision"]),
+            context=self._context(body["context"]),
             context_source="revealed" if body["context"] else None,
-            value=body["value"],
-            noise=body["noise"],
+            value=_number(body, "value"),
+            noise=_number(body, "noise"),
             context_at=event.at,
             told_at=event.at,
         )
@@ -102,19 +108,20 @@ class History:
 
     def _context_seen(self, event: Event, body: dict[str, Any]) -> None:
         trial = self._of(event)
-        context = {**trial.context, **body["context"]}
+        context = {**trial.context, **self._context(body["context"])}
         self._put(event, context=context, context_source=trial.context_source or "revealed", context_at=event.at)
 
     def _told(self, event: Event, body: dict[str, Any]) -> None:
-        self._put(event, value=body["value"], noise=body["noise"], told_at=event.at, **self._done(event, body))
+        numbers = {name: _number(body, name) for name in ("value", "noise")}
+        self._put(event, **numbers, told_at=event.at, **self._done(event, body))
 
     def _lost(self, event: Event, body: dict[str, Any]) -> None:
         self._put(event, lost=body["reason"])
 
     def _amended(self, event: Event, body: dict[str, Any]) -> None:
-        changes: dict[str, Any] = {name: body[name] for name in ("value", "noise") if name in body}
+        changes: dict[str, Any] = {name: _number(body, name) for name in ("value", "noise") if name in body}
         if "context" in body:
-            changes["context"] = {**self._of(event).context, **body["context"]}
+            changes["context"] = {**self._of(event).context, **self._context(body["context"])}
         self._put(event, **changes, **self._done(event, body))
 
     def _done(self, event: Event, body: dict[str, Any]) -> dict[str, Any]:
@@ -122,7 +129,15 @@ class History:
         if body.get("decision") is None:
             return {}
         trial = self._of(event)
-        return {"decision": body["decision"], "planned": trial.planned or trial.decision}
+        return {"decision": self._decision(body["decision"]), "planned": trial.planned or trial.decision}
+
+    # What was checked on its way in passes here unchanged; what does not pass was damaged since.
+
+    def _decision(self, decision: object) -> dict[str, Value]:
+        return self.space.check_decision("body", decision, planned=False)
+
+    def _context(self, context: object) -> dict[str, Value]:
+        return self.space.check_context("body", context, partial=True)
 
     def _of(self, event: Event) -> Trial:
         if event.trial is None or not 0 <= event.trial < len(self._rows):
@@ -137,3 +152,14 @@ class History:
         if event.trial != trial.id:
             raise KeyError(f"trial {event.trial} where {trial.id} was expected")
         self._rows.append(trial)
+
+
+def _part(kind: type[Part], part: object) -> Part:
+    if not isinstance(part, kind):
+        raise TypeError(f"{part!r:.60} where a {kind.__name__} was expected")
+    return part
+
+
+def _number(body: dict[str, Any], name: str) -> float | None:
+    # The noise may be missing; a value may not.
+    return None if name == "noise" and body[name] is None else check.number("body", name, body[name])

@@ -11,6 +11,7 @@ survives a power cut.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -81,22 +82,28 @@ class SqlJournal:
     def __init__(self, url: str) -> None:
         if not isinstance(url, str):
             raise ArgumentError(f"SqlJournal({url!r}): give a database URL such as 'sqlite:///shop.db'.")
+        shown = re.sub(r"(//[^:/@]*):[^@]*@", r"\1:***@", url)  # what a message may show: no password
         try:
             parsed = sa.make_url(url)
             self._shown = parsed.render_as_string(hide_password=True)
             self._sqlite = parsed.get_backend_name() == "sqlite"
-            if self._sqlite and parsed.database in (None, "", ":memory:"):
-                raise ArgumentError(f"SqlJournal({url!r}): name a file, or use MemoryJournal() for a log in memory.")
             self._engine = sa.create_engine(parsed)
-        except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ImportError) as error:
+        except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ImportError, TypeError, ValueError) as error:
             raise JournalError(
-                f"SqlJournal({url!r}): not a usable database URL ({error}); use one such as 'sqlite:///shop.db'."
+                f"SqlJournal({shown!r}): not a usable database URL ({error}); use one such as 'sqlite:///shop.db'."
             ) from error
+        if self._sqlite and parsed.database in (None, "", ":memory:"):
+            raise ArgumentError(f"SqlJournal({url!r}): name a file, or use MemoryJournal() for a log in memory.")
         if self._sqlite:
             sa.event.listen(self._engine, "connect", _prepare_sqlite)
             sa.event.listen(self._engine, "begin", _begin_immediate)
-        with self._transaction() as connection:
-            _metadata.create_all(connection)
+        try:
+            with self._transaction() as connection:
+                _metadata.create_all(connection)
+        except (TypeError, ValueError) as error:  # of the driver, about an option or a path it cannot take
+            raise JournalError(
+                f"SqlJournal({shown!r}): not a usable database URL ({error}); use one such as 'sqlite:///shop.db'."
+            ) from error
 
     def __repr__(self) -> str:
         return f"SqlJournal({self._shown!r})"
@@ -201,7 +208,7 @@ class SqlJournal:
                 datetime.fromisoformat(row.recorded_at),
                 json.loads(row.body),
             )
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise JournalError(f"{self!r}: study {study!r}, event {row.seq} cannot be read ({error}).") from error
         return checked(event, study)
 

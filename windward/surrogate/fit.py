@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from windward import check
-from windward.errors import ArgumentError, SolverError
+from windward.errors import ArgumentError, IncompatibleError, SolverError
 from windward.lbfgs import Array, minimize_rows
 from windward.surrogate.kernel import KERNELS, KernelName, kernel_slope, kernel_value, squared_distances
 from windward.surrogate.outcomes import Outcome, Standardize
@@ -84,6 +84,8 @@ class GaussianProcess:
 
     def __post_init__(self) -> None:
         check.choice("GaussianProcess", "kernel", self.kernel, KERNELS)
+        if isinstance(self.outcome, type) or not isinstance(self.outcome, Outcome):
+            raise ArgumentError(f"GaussianProcess(outcome={self.outcome!r}): give Standardize(), SoftClip() or Unscaled().")
         if self.fixed is not None:
             _check_fixed(self.fixed)
 
@@ -168,7 +170,7 @@ class Likelihood:
         """Return the column rates at these hyper-parameters."""
         scales = torch.tensor(hyperparameters.length_scales, dtype=self.units.dtype, device=self.units.device)
         if len(scales) not in (1, self.parameters):
-            raise ArgumentError(
+            raise IncompatibleError(
                 f"GaussianProcess(fixed=...): {len(scales)} length-scales given, the space has {self.parameters} "
                 "parameters; give one for all or one for each."
             )
@@ -249,10 +251,14 @@ def _context_units(data: Dataset) -> Tensor:
 
 
 def _check_fixed(fixed: Hyperparameters) -> None:
-    call = "GaussianProcess(fixed=Hyperparameters"
+    if not isinstance(fixed, Hyperparameters):
+        raise ArgumentError(f"GaussianProcess(fixed={fixed!r}): give Hyperparameters(...), or None to fit them.")
+    call = "Hyperparameters"
     check.number(call, "mean", fixed.mean)
-    if not fixed.length_scales:
-        raise ArgumentError(f"{call}(length_scales=())): give one length-scale for all or one per parameter.")
+    if not isinstance(fixed.length_scales, tuple | list) or not fixed.length_scales:
+        raise ArgumentError(
+            f"{call}(length_scales={fixed.length_scales!r}): give a tuple, one length-scale for all or one per parameter."
+        )
     for scale in fixed.length_scales:
         check.number(call, "length_scales", scale, low=0.0, open_low=True)
     check.number(call, "amplitude", fixed.amplitude, low=0.0, open_low=True)

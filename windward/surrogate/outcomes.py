@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -25,6 +25,7 @@ class ScaledOutcomes:
     scale: float
 
 
+@runtime_checkable
 class Outcome(Protocol):
     """Scale outcomes `"n"`; with a `floor` they are shifted by it and never centred (see `feedback.Censor`)."""
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from windward.contexts import Contexts
+from windward.errors import SolverError
 from windward.surrogate.kernel import KernelName, kernel_value, squared_distances
 from windward.surrogate.marginals import Observations, Split, product_marginals, split
 from windward.surrogate.paths import Path, draw_path
@@ -102,6 +103,17 @@ class GaussianPosterior:
         std = variance.clamp_min(LEAST_VARIANCE * amplitude).sqrt()
         return mean * self.scale + self.shift, std * self.scale
 
+    def sample(self, x: Tensor, points: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        """Return `count` exact joint samples of f at one decision `"d"` and every context `"n k"`; `"count n"`."""
+        zx, zc = self.inputs.x(x).expand(len(points), -1), self.inputs.c(points)
+        amplitude = self.hyperparameters.amplitude
+        solved = self.covariance(zx, zc, self.zx, self.zc) @ self.inverse.T
+        covariance = self.covariance(zx, zc, zx, zc) - solved @ solved.T
+        factor = _root(covariance, amplitude)
+        mean = self.hyperparameters.mean + self.cross(zx[:1], zc, self.alpha)[0]
+        normal = torch.randn(count, len(points), generator=generator, dtype=torch.float64).to(mean)
+        return (mean + normal @ factor.T) * self.scale + self.shift
+
     def path(self, generator: torch.Generator, *, features: int = 1024) -> Path:
         """Return one posterior sample as a deterministic, differentiable function of (x, points)."""
         return draw_path(self, generator, features)
@@ -169,6 +181,16 @@ class GaussianPosterior:
         parts = split(kernel_value(self.kernel, squared_distances(self.inputs.c(points), self.zc)))
         self._last_split[:] = [(points, parts)]
         return parts
+
+
+def _root(covariance: Tensor, amplitude: float) -> Tensor:
+    """Return a Cholesky factor of a covariance that may be singular, with the least jitter that allows one."""
+    eye = torch.eye(len(covariance), dtype=covariance.dtype, device=covariance.device)
+    for exponent in range(-13, -3):
+        factor, failed = torch.linalg.cholesky_ex(covariance + amplitude * 10.0**exponent * eye)
+        if not int(failed):
+            return factor
+    raise SolverError(f"GaussianPosterior: the joint covariance of {len(covariance)} contexts has no Cholesky factor.")
 
 
 def extend_factor(factor: Tensor, inverse: Tensor, between: Tensor, within: Tensor) -> tuple[Tensor, Tensor]:

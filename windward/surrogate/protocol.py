@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -29,11 +29,14 @@ class Posterior(Protocol):
 
     def average(self, x: Tensor, contexts: Contexts) -> tuple[Tensor, Tensor]: ...
 
+    def sample(self, x: Tensor, points: Tensor, count: int, generator: torch.Generator) -> Tensor: ...
+
     def path(self, generator: torch.Generator) -> SampledFunction: ...
 
     def condition(self, x: Tensor, c: Tensor, y: Tensor | None = None) -> Posterior: ...
 
 
+@runtime_checkable
 class Surrogate(Protocol):
     """A model of f. `fit` searches hyper-parameters, warm from `start`; `at` takes them as they are."""
 

@@ -1,0 +1,273 @@
+"""The maximizers: quality of the optimum, bounds, discrete parameters, constraints, distance from pending decisions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import scipy.optimize
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import windward as ww
+from windward.lbfgs import minimize_rows
+from windward.maximize import MultiStart, OverGrid, spread_best
+from windward.region import LEAST_DISTANCE, Region
+
+
+def cube(d):
+    return ww.Space({f"x{i}": ww.Real(0, 1) for i in range(d)})
+
+
+def bump(center, sharpness=20.0):
+    center = torch.as_tensor(center, dtype=torch.float64)
+    return lambda x: torch.exp(-sharpness * (x - center).square().sum(-1))
+
+
+# -- the batched L-BFGS --------------------------------------------------------------------------------------------
+
+
+def rosenbrock(x):
+    value = 100 * (x[:, 1] - x[:, 0] ** 2) ** 2 + (1 - x[:, 0]) ** 2
+    slope = np.stack(
+        [-400 * x[:, 0] * (x[:, 1] - x[:, 0] ** 2) - 2 * (1 - x[:, 0]), 200 * (x[:, 1] - x[:, 0] ** 2)], axis=1
+    )
+    return value, slope
+
+
+@pytest.mark.parametrize(("low", "high"), [((-2, -2), (2, 2)), ((-2, -2), (0.5, 2)), ((-1.5, 0.3), (0.2, 0.9))])
+def test_lbfgs_matches_scipy_inside_bounds(low, high):
+    rng = np.random.default_rng(0)
+    starts = rng.uniform(low, high, size=(12, 2))
+    low, high = np.broadcast_to(low, (12, 2)).astype(float), np.broadcast_to(high, (12, 2)).astype(float)
+    found, values = minimize_rows(rosenbrock, starts, low, high, evaluations=300, tolerance=1e-9)
+    for start, x, value in zip(starts, found, values, strict=True):
+        want = scipy.optimize.minimize(
+            lambda z: rosenbrock(z[None])[0][0],
+            start,
+            jac=lambda z: rosenbrock(z[None])[1][0],
+            method="L-BFGS-B",
+            bounds=list(zip(low[0], high[0], strict=True)),
+        )
+        assert value <= want.fun + 1e-6
+        assert (x >= low[0]).all() and (x <= high[0]).all()
+
+
+@given(st.integers(1, 8), st.integers(0, 20))
+def test_lbfgs_solves_box_constrained_quadratics(d, seed):
+    """A separable-by-rotation convex quadratic against scipy's bounded least squares."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=(d + 3, d)), rng.normal(size=d + 3) * 2
+    want = scipy.optimize.lsq_linear(a, b, bounds=(0, 1), tol=1e-14)
+
+    def function(x):
+        residual = x @ a.T - b
+        return 0.5 * (residual**2).sum(-1), residual @ a
+
+    starts = rng.uniform(size=(4, d))
+    found, values = minimize_rows(
+        function, starts, np.zeros((4, d)), np.ones((4, d)), evaluations=500, tolerance=1e-10
+    )
+    assert values.max() <= want.cost + 1e-7 * (1 + want.cost)
+
+
+def test_lbfgs_holds_pinned_variables_and_survives_nan():
+    low, high = np.zeros((2, 2)), np.ones((2, 2))
+    low[0, 1] = high[0, 1] = 0.7
+
+    def function(x):
+        value = ((x - 0.2) ** 2).sum(-1)
+        value[x[:, 0] > 0.9] = np.nan
+        return value, 2 * (x - 0.2)
+
+    found, values = minimize_rows(function, np.array([[0.8, 0.7], [0.85, 0.4]]), low, high, evaluations=50, tolerance=1e-9)
+    assert found[0].tolist() == pytest.approx([0.2, 0.7]) and found[1].tolist() == pytest.approx([0.2, 0.2])
+    _, stuck = minimize_rows(function, np.array([[0.95, 0.4]]), low[1:], high[1:], evaluations=50, tolerance=1e-9)
+    assert np.isnan(stuck[0])
+
+
+def test_lbfgs_never_asks_for_more_than_it_may():
+    calls = []
+
+    def function(x):
+        calls.append(len(x))
+        return rosenbrock(x)
+
+    minimize_rows(function, np.full((3, 2), -1.2), np.full((3, 2), -2.0), np.full((3, 2), 2.0), evaluations=7, tolerance=1e-9)
+    assert len(calls) == 7
+
+
+# -- MultiStart ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_multistart_finds_a_narrow_peak(d, generator):
+    center = torch.full((d,), 0.37)
+    x = MultiStart()(bump(center), Region(cube(d)), generator)
+    assert torch.allclose(x, center.double(), atol=1e-4)
+
+
+def test_multistart_reaches_bounds_exactly(generator):
+    x = MultiStart()(lambda x: x[:, 0] - x[:, 1] - (x[:, 2] - 0.5) ** 2, Region(cube(3)), generator)
+    assert x[0] == 1.0 and x[1] == 0.0 and float(x[2]) == pytest.approx(0.5, abs=1e-5)
+
+
+def test_multistart_does_not_care_for_scale_and_offset(generator):
+    def wavy(x):
+        return torch.sin(9 * x[:, 0]) * torch.cos(7 * x[:, 1]) - (x - 0.4).square().sum(-1)
+
+    plain = MultiStart()(wavy, Region(cube(2)), torch.Generator().manual_seed(1))
+    other = MultiStart()(lambda x: 1e-7 * wavy(x) + 3.0, Region(cube(2)), torch.Generator().manual_seed(1))
+    assert torch.allclose(plain, other, atol=1e-3)
+
+
+def test_multistart_uses_hints(generator):
+    """A spike too narrow for any screen is found when a hint stands on it."""
+    spike = bump([0.123456, 0.654321], sharpness=1e6)
+    flat = Region(cube(2), hints=torch.tensor([[0.1236, 0.6542]]).double())
+    x = MultiStart(screen=64)(spike, flat, generator)
+    assert torch.allclose(x, torch.tensor([0.123456, 0.654321]).double(), atol=1e-4)
+
+
+MIXED = ww.Space(
+    {
+        "kind": ww.Categorical(["a", "b", "c"]),
+        "count": ww.Integer(0, 40),
+        "rate": ww.Real(1e-3, 10, log=True),
+        "share": ww.Real(0, 1),
+    }
+)
+
+
+def mixed_score(x):
+    kind = x[:, :3] @ torch.tensor([0.0, 1.0, 0.4], dtype=torch.float64)
+    return kind - 3 * (x[:, 3] - 13 / 40).abs() - (x[:, 4] - 0.25) ** 2 - (x[:, 5] - 1.3 * x[:, 4]) ** 2
+
+
+def test_multistart_solves_mixed_spaces(generator):
+    x = MultiStart()(mixed_score, Region(MIXED), generator)
+    decision = MIXED.decode_decision(x)
+    assert decision["kind"] == "b" and decision["count"] == 13
+    assert float(x[4]) == pytest.approx(0.25, abs=1e-3) and float(x[5]) == pytest.approx(0.325, abs=1e-3)
+
+
+def test_fixed_decisions_stay(generator):
+    region = Region(MIXED, {"kind": "a", "rate": 10.0})
+    decision = MIXED.decode_decision(MultiStart()(mixed_score, region, generator))
+    assert decision["kind"] == "a" and decision["rate"] == 10.0 and decision["count"] == 13
+
+
+def test_discrete_spaces_are_enumerated(generator):
+    space = ww.Space({"a": ww.Integer(0, 30), "b": ww.Categorical(["x", "y"]), "c": ww.Integer(-3, 3)})
+    table = torch.randn(31, 2, 7, generator=generator, dtype=torch.float64)
+
+    def score(x):
+        return table[(x[:, 0] * 30).round().long(), x[:, 2].long(), (x[:, 3] * 6).round().long()]
+
+    decision = space.decode_decision(MultiStart()(score, Region(space), generator))
+    place = np.unravel_index(int(table.argmax()), table.shape)
+    assert decision == {"a": place[0], "b": "xy"[place[1]], "c": place[2] - 3}
+
+
+# -- constraints ---------------------------------------------------------------------------------------------------
+
+
+def test_constrained_optimum_is_on_the_constraint(generator):
+    space = ww.Space(
+        {"a": ww.Real(0, 1), "b": ww.Real(0, 2), "c": ww.Real(0, 1)},
+        constraints=[ww.Linear({"a": 1, "b": 1}, upper=1)],
+    )
+    x = MultiStart()(lambda x: x[:, 0] + 3 * x[:, 1] - (x[:, 2] - 0.3) ** 2, Region(space), generator)
+    decision = space.decode_decision(x)  # in user units a + 1.5 b is maximized over a + b <= 1
+    space.check_decision("test", decision)
+    assert decision["b"] == pytest.approx(1.0, abs=1e-6) and decision["a"] == pytest.approx(0.0, abs=1e-6)
+    assert decision["c"] == pytest.approx(0.3, abs=1e-3)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 1000))
+def test_constrained_suggestions_are_feasible_and_good(seed):
+    """A linear acquisition over a random polytope against linear programming."""
+    rng = np.random.default_rng(seed)
+    weights, target = rng.normal(size=3), rng.uniform(0.5, 2.5)
+    space = ww.Space(
+        {"a": ww.Real(0, 1), "b": ww.Real(0, 1), "c": ww.Real(0, 1)},
+        constraints=[ww.Linear({"a": 1, "b": 2, "c": 1}, upper=float(target)), ww.Linear({"a": 1, "c": -1}, lower=-0.5)],
+    )
+    w = torch.from_numpy(weights)
+    x = MultiStart(screen=128)(lambda x: x @ w, Region(space), torch.Generator().manual_seed(seed))
+    space.check_decision("test", space.decode_decision(x))
+    best = scipy.optimize.linprog(-weights, A_ub=[[1, 2, 1], [-1, 0, 1]], b_ub=[target, 0.5], bounds=[(0, 1)] * 3)
+    assert float(x @ w) == pytest.approx(-best.fun, abs=1e-5)
+
+
+def test_equality_and_integers_under_constraints(generator):
+    portfolio = ww.Space(
+        {n: ww.Real(0, 1) for n in "abc"}, constraints=[ww.Linear(dict.fromkeys("abc", 1), lower=1, upper=1)]
+    )
+    target = torch.tensor([0.2, 0.5, 0.3]).double()
+    x = MultiStart()(bump(target), Region(portfolio), generator)
+    assert torch.allclose(x, target, atol=1e-3) and float(x.sum()) == pytest.approx(1.0, abs=1e-9)
+    crew = ww.Space(
+        {"day": ww.Integer(0, 20), "night": ww.Integer(0, 20)}, constraints=[ww.Linear({"day": 2, "night": 3}, upper=31)]
+    )
+    decision = crew.decode_decision(MultiStart()(lambda x: x[:, 0] + 1.2 * x[:, 1], Region(crew), generator))
+    best = max((d + 1.2 * n for d, n in itertools.product(range(21), repeat=2) if 2 * d + 3 * n <= 31))
+    assert decision["day"] + 1.2 * decision["night"] == pytest.approx(best)
+
+
+def test_fixing_what_breaks_the_constraints_is_refused(generator):
+    space = ww.Space({"a": ww.Real(0, 1), "b": ww.Real(0.5, 1)}, constraints=[ww.Linear({"a": 1, "b": 1}, upper=1)])
+    with pytest.raises(ww.SpaceError, match="with these fixed no decision"):
+        MultiStart()(lambda x: x[:, 0], Region(space, {"a": 0.9}), generator)
+
+
+# -- pending decisions ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("d", [1, 2, 6])
+def test_a_pending_decision_is_kept_at_a_distance(d, generator):
+    peak = torch.full((d,), 0.5).double()
+    region = Region(cube(d), avoid=peak[None])
+    x = MultiStart()(bump(peak), region, generator)
+    distance = float((x - peak).norm())
+    assert LEAST_DISTANCE * math.sqrt(d) <= distance <= 4 * LEAST_DISTANCE * math.sqrt(d)
+
+
+def test_a_discrete_space_that_is_all_pending_still_answers(generator):
+    space = ww.Space({"a": ww.Integer(0, 2)})
+    everything = torch.tensor([[0.0], [0.5], [1.0]]).double()
+    x = MultiStart()(lambda x: x[:, 0], Region(space, avoid=everything), generator)
+    assert x.tolist() == [1.0]
+
+
+# -- OverGrid and helpers ------------------------------------------------------------------------------------------
+
+
+def test_over_grid_takes_the_best_grid_point(generator):
+    x = OverGrid(11)(bump([0.32, 0.68]), Region(cube(2)), generator)
+    assert x.tolist() == pytest.approx([0.3, 0.7])
+    space = ww.Space({"a": ww.Integer(0, 3), "b": ww.Categorical(["p", "q"]), "c": ww.Real(0, 1)})
+    assert len(OverGrid(5).points(Region(space))) == 4 * 2 * 5
+    ends = OverGrid(32).points(Region(cube(1)))
+    assert float(ends.min()) == 0.0 and float(ends.max()) == 1.0
+    half = ww.Space({"a": ww.Real(0, 1), "b": ww.Real(0, 1)}, constraints=[ww.Linear({"a": 1, "b": 1}, upper=1)])
+    assert len(OverGrid(3).points(Region(half))) == 6
+
+
+def test_spread_best_keeps_starts_apart(generator):
+    points = torch.rand(200, 2, generator=generator, dtype=torch.float64)
+    values = bump([0.5, 0.5])(points)
+    chosen = points[spread_best(points, values, 8)]
+    assert torch.cdist(chosen, chosen).fill_diagonal_(9).min() >= 0.1 * math.sqrt(2)
+    assert torch.equal(chosen[0], points[values.argmax()])
+    with_nan = torch.where(torch.arange(200) % 3 == 0, torch.nan, values)
+    assert torch.isfinite(with_nan[spread_best(points, with_nan, 8)]).all()
+
+
+def test_an_acquisition_without_finite_values_is_an_error(generator):
+    with pytest.raises(ww.SolverError, match="not finite at any"):
+        MultiStart()(lambda x: x[:, 0] * math.nan, Region(cube(1)), generator)
