@@ -1,6 +1,6 @@
 """Wrong calls: which argument of which callable, the call, the exact error, and a piece of its message.
 
-`PARTS` are calls that need nothing; `STUDY` are calls on a study that `prepared` made, which must leave it as it was.
+`prepared` is the study that wrong calls are made on; `PARTS` are the wrong calls that need none.
 """
 
 from __future__ import annotations
@@ -8,18 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 import windward as ww
-from windward import ArgumentError, IncompatibleError, JournalError, SpaceError, TrialError
+from windward import ArgumentError, IncompatibleError, JournalError, SpaceError
 
 NAN, HUGE, BEYOND = math.nan, 1e400, 10**400  # HUGE reads as infinity, BEYOND is a whole number no float can hold
 PAIR = np.array([0.25, 0.5])
-NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 
 class Row(NamedTuple):
@@ -27,6 +26,27 @@ class Row(NamedTuple):
     call: Callable[..., Any]
     error: type[Exception]
     says: str
+
+
+@dataclass(frozen=True)
+class Mine(ww.Empirical):
+    """A part of one's own."""
+
+
+NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
+SPACE = ww.Space(
+    decision={
+        "order": ww.Real(0, 1),
+        "boxes": ww.Integer(1, 9, outside="error"),
+        "route": ww.Categorical(["rail", "road"]),
+    },
+    context={"demand": ww.Real(0, 1), "cover": ww.Real(0, 1, outside="error"), "sky": ww.Categorical(["sun", "rain"])},
+    constraints=[ww.Linear({"order": 1, "boxes": 0.1}, upper=1.5)],
+)
+DECISION = {"order": 0.5, "boxes": 3, "route": "rail"}
+CONTEXT = {"demand": 0.25, "cover": 0.5, "sky": "sun"}
+QUICK = ww.MultiStart(screen=16, starts=1, evaluations=5)
+POLICY = ww.Policy(context_model=ww.KernelDensity(8), design=ww.Sobol(2), maximize=QUICK)
 
 
 def prepared(journal: Any = None, name: str = "shop") -> ww.Study:
@@ -40,38 +60,10 @@ def prepared(journal: Any = None, name: str = "shop") -> ww.Study:
     return study
 
 
-SPACE = ww.Space(
-    decision={
-        "order": ww.Real(0, 1),
-        "boxes": ww.Integer(1, 9, outside="error"),
-        "route": ww.Categorical(["rail", "road"]),
-    },
-    context={"demand": ww.Real(0, 1), "cover": ww.Real(0, 1, outside="error"), "sky": ww.Categorical(["sun", "rain"])},
-    constraints=[ww.Linear({"order": 1, "boxes": 0.1}, upper=1.5)],
-)
-DECISION = {"order": 0.5, "boxes": 3, "route": "rail"}
-CONTEXT = {"demand": 0.25, "cover": 0.5, "sky": "sun"}
-POLICY = ww.Policy(
-    context_model=ww.KernelDensity(8),
-    design=ww.Sobol(2),
-    maximize=ww.MultiStart(screen=16, starts=1, evaluations=5),
-)
-
-
-@dataclass(frozen=True)
-class Mine(ww.Empirical):
-    """A part of one's own."""
-
-
 Box = dataclass(frozen=True)(type("Box", (), {}))  # a part of one's own with the name of another
-MINE = ww.Policy(context_model=Mine())
-ELSEWHERE = ww.Policy(context_model=ww.Known({"rain": [0.5]}))
-THREE_SCALES = ww.GaussianProcess(fixed=ww.Hyperparameters(0.0, (0.5, 0.5, 0.5), 1.0, 0.1))
-TOO_MANY = ww.Policy(context_model=ww.Empirical(), surrogate=THREE_SCALES)
 ONE = torch.ones(1, dtype=torch.float64)
 
-# -- values that are wrong wherever a number, an id, a decision or a context is asked for ------------------------------
-
+# Wrong wherever a number, a whole one, an id, a context or a decision is asked for.
 NOT_NUMBERS = (NAN, HUGE, -HUGE, BEYOND, True, "1", 1j, [1.0], PAIR, torch.ones(2))
 NOT_WHOLE = (NAN, HUGE, 1.5, 2.0, True, "1", [1], PAIR)
 NOT_IDS = (-1, 5, 10**30, "0", 0.0, True, None, NAN, [0], {})
@@ -103,7 +95,7 @@ NOT_DECISIONS: list[tuple[Any, str]] = [
     (DECISION | {"boxes": 10}, "'boxes' must lie in [1, 9], got 10"),
     (DECISION | {"route": "air"}, "got 'air'"),
 ]
-LACKING = [({"order": 0.5, "boxes": 3}, "lacks 'route'"), (None, "got None")]
+LACKING = ({"order": 0.5, "boxes": 3}, "lacks 'route'")
 
 
 def each(where: str, call: Callable[..., Any], error: type[Exception], values: Iterable[tuple[Any, str]]) -> list[Row]:
@@ -116,12 +108,20 @@ def shown(where: str, values: Iterable[Any]) -> list[tuple[Any, str]]:
     return [(value, f"{where.rsplit('.', 1)[1]}={value!r}") for value in values]
 
 
+def words(where: str, call: Callable[..., Any], *values: Any, error: type[Exception] = ArgumentError) -> list[Row]:
+    return each(where, call, error, shown(where, values))
+
+
 def numbers(where: str, call: Callable[..., Any], *more: Any, error: type[Exception] = ArgumentError) -> list[Row]:
-    return each(where, call, error, shown(where, (*NOT_NUMBERS, *more)))
+    return words(where, call, *NOT_NUMBERS, *more, error=error)
 
 
-def wholes(where: str, call: Callable[..., Any], *more: Any) -> list[Row]:
-    return each(where, call, ArgumentError, shown(where, (*NOT_WHOLE, *more)))
+def wholes(where: str, call: Callable[..., Any], *more: Any, error: type[Exception] = ArgumentError) -> list[Row]:
+    return words(where, call, *NOT_WHOLE, *more, error=error)
+
+
+def misfits(where: str, call: Callable[..., Any], values: Iterable[tuple[Any, str]]) -> list[Row]:
+    return each(where, call, SpaceError, values)
 
 
 def fixed(**changed: Any) -> ww.GaussianProcess:
@@ -130,25 +130,26 @@ def fixed(**changed: Any) -> ww.GaussianProcess:
 
 
 def policy_rows() -> list[Row]:
+    """Every field with what is no part, and with each part that belongs in another field."""
     rows = []
     for name in ww.Policy.__dataclass_fields__:
-        wrong = (5, "KernelDensity", None, ww.Empirical, object, ww.Space({"x": ww.Real(0, 1)}))
+        where, wrong = f"Policy.{name}", (5, "KernelDensity", None, ww.Empirical, ww.Space({"x": ww.Real(0, 1)}))
         call = lambda part, name=name: ww.Policy(**({"context_model": ww.Empirical()} | {name: part}))  # noqa: E731
-        rows += each(f"Policy.{name}", call, IncompatibleError, shown(f"Policy.{name}", wrong))
-        for part in (ww.Empirical(), ww.Thompson(), ww.Expected(), ww.Ignore(), ww.Nature(), ww.Sobol(), ww.OverGrid()):
-            if name != HOME[type(part)]:
-                rows += each(f"Policy.{name}", call, IncompatibleError, shown(f"Policy.{name}", [part]))
+        strangers = [part for home, part in HOMES.items() if home != name]
+        rows += words(where, call, *wrong, *strangers, error=IncompatibleError)
     return rows
 
 
-HOME = {
-    ww.Empirical: "context_model",
-    ww.Thompson: "belief",
-    ww.Expected: "objective",
-    ww.Ignore: "feedback",
-    ww.Nature: "context_rule",
-    ww.Sobol: "design",
-    ww.OverGrid: "maximize",
+HOMES = {
+    "context_model": ww.Empirical(),
+    "belief": ww.Thompson(),
+    "objective": ww.Expected(),
+    "feedback": ww.Ignore(),
+    "context_rule": ww.Nature(),
+    "surrogate": ww.GaussianProcess(),
+    "design": ww.Sobol(),
+    "maximize": ww.OverGrid(),
+    "report": ww.Report(),
 }
 
 PARTS: list[Row] = [
@@ -158,17 +159,16 @@ PARTS: list[Row] = [
     Row("Real.low", lambda: ww.Real(0, 1, log=True), SpaceError, "low=0.0"),
     Row("Real.high", lambda: ww.Real(None, -1, log=True), SpaceError, "high=-1.0"),
     Row("Real.high", lambda: ww.Real(-1e308, 1e308), SpaceError, "too far apart"),
-    *each("Real.log", lambda v: ww.Real(1, 2, log=v), SpaceError, shown("Real.log", (1, "yes", None))),
-    *each("Real.outside", lambda v: ww.Real(outside=v), SpaceError, shown("Real.outside", ("drop", None, 1, PAIR))),
-    *each("Integer.low", lambda v: ww.Integer(v, 9), SpaceError, shown("Integer.low", (*NOT_WHOLE, BEYOND))),
-    *each("Integer.high", lambda v: ww.Integer(-9, v), SpaceError, shown("Integer.high", (*NOT_WHOLE, BEYOND))),
+    *words("Real.log", lambda v: ww.Real(1, 2, log=v), 1, "yes", None, error=SpaceError),
+    *words("Real.outside", lambda v: ww.Real(outside=v), "drop", None, 1, PAIR, error=SpaceError),
+    *wholes("Integer.low", lambda v: ww.Integer(v, 9), BEYOND, error=SpaceError),
+    *wholes("Integer.high", lambda v: ww.Integer(-9, v), BEYOND, error=SpaceError),
     Row("Integer.high", lambda: ww.Integer(3, 3), SpaceError, "Integer(3, 3)"),
-    *each("Integer.log", lambda v: ww.Integer(1, 2, log=v), SpaceError, shown("Integer.log", (1, "yes", None))),
-    *each("Integer.outside", lambda v: ww.Integer(outside=v), SpaceError, shown("Integer.outside", ("drop", None))),
-    *each(
+    *words("Integer.log", lambda v: ww.Integer(1, 2, log=v), 1, "yes", None, error=SpaceError),
+    *words("Integer.outside", lambda v: ww.Integer(outside=v), "drop", None, error=SpaceError),
+    *misfits(
         "Categorical.choices",
         ww.Categorical,
-        SpaceError,
         [
             (5, "Categorical(5)"),
             ("rail", "Categorical('rail')"),
@@ -179,10 +179,9 @@ PARTS: list[Row] = [
             ([1, True], "[1, True]"),
         ],
     ),
-    *each(
+    *misfits(
         "Linear.coefficients",
         lambda v: ww.Linear(v, upper=1),
-        SpaceError,
         [
             (5, "Linear(5)"),
             ({}, "Linear({})"),
@@ -195,10 +194,9 @@ PARTS: list[Row] = [
     *numbers("Linear.upper", lambda v: ww.Linear({"x": 1}, upper=v), error=SpaceError),
     Row("Linear.lower", lambda: ww.Linear({"x": 1}), SpaceError, "lower=None, upper=None"),
     Row("Linear.upper", lambda: ww.Linear({"x": 1}, lower=2, upper=1), SpaceError, "lower=2, upper=1"),
-    *each(
+    *misfits(
         "Space.decision",
         ww.Space,
-        SpaceError,
         [
             (5, "decision=5"),
             ({}, "decision={}"),
@@ -209,16 +207,14 @@ PARTS: list[Row] = [
             ({"x": ww.Real(0)}, "'x': Real(low=0.0, high=None"),
         ],
     ),
-    *each(
+    *misfits(
         "Space.context",
         lambda v: ww.Space({"x": ww.Real(0, 1)}, v),
-        SpaceError,
         [(5, "context=5"), (None, "context=None"), ({"c": 1}, "'c': 1"), ({"x": ww.Real()}, "['x']")],
     ),
-    *each(
+    *misfits(
         "Space.constraints",
         lambda v: ww.Space({"x": ww.Real(0, 1), "n": ww.Real(1, 9, log=True)}, constraints=v),
-        SpaceError,
         [
             (5, "constraints=5"),
             (None, "constraints=None"),
@@ -229,9 +225,7 @@ PARTS: list[Row] = [
             ((c for c in [ww.Linear({"x": 1}, lower=2)]), "no decision satisfies"),
         ],
     ),
-    *each(
-        "Distribution.name", ww.Distribution, ArgumentError, [(5, "(5)"), ("normal", "'normal'"), ("beta", "'beta'")]
-    ),
+    *each("Distribution.name", ww.Distribution, ArgumentError, [(5, "(5)"), ("normal", "'normal'"), ("beta", "beta")]),
     *each(
         "Distribution.parameters",
         lambda v: ww.Distribution("norm", v),
@@ -302,24 +296,9 @@ PARTS: list[Row] = [
     *numbers("UpperConfidence.width", ww.UpperConfidence, None, -1),
     *numbers("Thompson.width", ww.Thompson, None, -1),
     *numbers("SoftClip.limit", ww.SoftClip, None, 0),
-    *each(
-        "GaussianProcess.kernel",
-        ww.GaussianProcess,
-        ArgumentError,
-        shown(".kernel", ("rbf", None, 5, ["matern52"], PAIR)),
-    ),
-    *each(
-        "GaussianProcess.outcome",
-        lambda v: ww.GaussianProcess(outcome=v),
-        ArgumentError,
-        shown(".outcome", (5, None, "Standardize", ww.Standardize, ww.Expected())),
-    ),
-    *each(
-        "GaussianProcess.fixed",
-        lambda v: ww.GaussianProcess(fixed=v),
-        ArgumentError,
-        shown(".fixed", (5, {"noise": 0.1}, ww.Hyperparameters, ww.Expected())),
-    ),
+    *words("GaussianProcess.kernel", ww.GaussianProcess, "rbf", None, 5, ["matern52"], PAIR),
+    *words("GaussianProcess.outcome", lambda v: ww.GaussianProcess(outcome=v), 5, None, ww.Standardize, ww.Expected()),
+    *words("GaussianProcess.fixed", lambda v: ww.GaussianProcess(fixed=v), 5, {}, ww.Hyperparameters, ww.Expected()),
     *numbers("Hyperparameters.mean", lambda v: fixed(mean=v), None),
     *numbers("Hyperparameters.amplitude", lambda v: fixed(amplitude=v), None, 0),
     *numbers("Hyperparameters.noise", lambda v: fixed(noise=v), None, 0),
@@ -327,22 +306,13 @@ PARTS: list[Row] = [
         "Hyperparameters.length_scales",
         lambda v: fixed(length_scales=v),
         ArgumentError,
-        [
-            *shown(".length_scales", (0.5, (), "ab", PAIR)),
-            ((0.5, NAN), "length_scales=nan"),
-            ((0.5, 0), "length_scales=0"),
-        ],
+        [*shown(".length_scales", (0.5, (), "ab", PAIR)), ((0.5, NAN), "scales=nan"), ((0.5, 0), "scales=0")],
     ),
-    *each("Report.objective", ww.Report, IncompatibleError, shown(".objective", (5, ww.Expected, ww.Thompson()))),
-    *each("Report.candidates", lambda v: ww.Report(None, v), ArgumentError, shown(".candidates", ("all", None, 5))),
+    *words("Report.objective", ww.Report, 5, ww.Expected, ww.Thompson(), error=IncompatibleError),
+    *words("Report.candidates", lambda v: ww.Report(None, v), "all", None, 5),
     *policy_rows(),
-    *each("Contexts.points", lambda v: ww.Contexts(v, ONE), ArgumentError, shown(".points", (5, [[1.0]], PAIR))),
-    *each(
-        "Contexts.weights",
-        lambda v: ww.Contexts(ONE[:, None], v),
-        ArgumentError,
-        shown(".weights", (5, [1.0], 1j * ONE)),
-    ),
+    *words("Contexts.points", lambda v: ww.Contexts(v, ONE), 5, [[1.0]], PAIR),
+    *words("Contexts.weights", lambda v: ww.Contexts(ONE[:, None], v), 5, [1.0], 1j * ONE),
     Row("Contexts.points", lambda: ww.Contexts(ONE, ONE), ArgumentError, "got shapes (1,) and (1,)"),
     Row("Contexts.points", lambda: ww.Contexts(NAN * ONE[:, None], ONE), ArgumentError, "must be finite"),
     Row("Contexts.points", lambda: ww.Contexts.uniform(torch.zeros(0, 1)), ArgumentError, "got shapes (0, 1)"),
@@ -399,11 +369,6 @@ PARTS: list[Row] = [
         ],
     ),
     *each("SqlJournal.url", ww.SqlJournal, ArgumentError, [(5, "5"), ("sqlite://", "name a file")]),
-    *each("studies.journal", ww.studies, ArgumentError, shown(".journal", (None, 5, ww.MemoryJournal))),
-    *each(
-        "delete_study.journal",
-        lambda v: ww.delete_study("shop", journal=v),
-        ArgumentError,
-        shown(".journal", (None, 5, ww.MemoryJournal)),
-    ),
+    *words("studies.journal", ww.studies, None, 5, ww.MemoryJournal),
+    *words("delete_study.journal", lambda v: ww.delete_study("shop", journal=v), None, 5, ww.MemoryJournal),
 ]

@@ -101,8 +101,8 @@ class Policy:
             for objective in (self.objective, self.report.objective):
                 if objective is not None:
                     objective.bind(contexts, trials.contexts_seen)
-        if isinstance(self.surrogate, GaussianProcess):  # fixed length-scales: too many are refused now, not rounds later
-            self.surrogate.fit(trials.dataset)
+        if isinstance(self.surrogate, GaussianProcess):
+            self.surrogate.fit(trials.dataset)  # fixed length-scales: too many are refused now, not rounds later
 
 
 @dataclass(frozen=True)

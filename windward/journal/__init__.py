@@ -47,7 +47,9 @@ def delete_study(name: str, *, journal: str | Journal) -> None:
 def check_name(call: str, name: object) -> None:
     """Raise `ArgumentError` unless `name` can name a study."""
     if not isinstance(name, str) or not name.strip() or len(name) > 200 or not _storable(name):
-        raise ArgumentError(f"{call}(name={name!r}): a name is a text of 1 to 200 characters that can be written as UTF-8.")
+        raise ArgumentError(
+            f"{call}(name={name!r}): a name is a text of 1 to 200 characters that can be written as UTF-8."
+        )
 
 
 def _storable(name: str) -> bool:

@@ -87,7 +87,9 @@ def checked(event: Event, study: str) -> Event:
     if event.kind not in KINDS:
         raise JournalError(f"study {study!r}, event {event.seq}: unknown kind {event.kind!r}; use a newer Windward.")
     if not isinstance(event.body, dict):
-        raise JournalError(f"study {study!r}, event {event.seq} ({event.kind}) is damaged: its body is {event.body!r:.60}.")
+        raise JournalError(
+            f"study {study!r}, event {event.seq} ({event.kind}) is damaged: its body is {event.body!r:.60}."
+        )
     version = event.body.get("v")
     if version != VERSION:
         raise JournalError(

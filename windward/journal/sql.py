@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -95,6 +96,7 @@ class SqlJournal:
         if self._sqlite and parsed.database in (None, "", ":memory:"):
             raise ArgumentError(f"SqlJournal({url!r}): name a file, or use MemoryJournal() for a log in memory.")
         if self._sqlite:
+            weakref.finalize(self, self._engine.dispose)  # no connection outlives the journal
             sa.event.listen(self._engine, "connect", _prepare_sqlite)
             sa.event.listen(self._engine, "begin", _begin_immediate)
         try:

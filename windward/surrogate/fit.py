@@ -85,7 +85,9 @@ class GaussianProcess:
     def __post_init__(self) -> None:
         check.choice("GaussianProcess", "kernel", self.kernel, KERNELS)
         if isinstance(self.outcome, type) or not isinstance(self.outcome, Outcome):
-            raise ArgumentError(f"GaussianProcess(outcome={self.outcome!r}): give Standardize(), SoftClip() or Unscaled().")
+            raise ArgumentError(
+                f"GaussianProcess(outcome={self.outcome!r}): give Standardize(), SoftClip() or Unscaled()."
+            )
         if self.fixed is not None:
             _check_fixed(self.fixed)
 

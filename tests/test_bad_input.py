@@ -1,0 +1,388 @@
+"""Every argument of every public callable, given wrongly: the error says so, by its type and in the words typed.
+
+A wrong call on a study leaves the study, its log and its next suggestion as they were.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from bad_input_cases import (
+    CONTEXT,
+    DECISION,
+    LACKING,
+    NAN,
+    NOON,
+    NOT_CONTEXTS,
+    NOT_DECISIONS,
+    NOT_IDS,
+    PAIR,
+    PARTS,
+    POLICY,
+    SPACE,
+    Box,
+    Mine,
+    Row,
+    each,
+    misfits,
+    numbers,
+    prepared,
+    shown,
+    wholes,
+    words,
+)
+
+import windward as ww
+from windward import ArgumentError, IncompatibleError, JournalError, SpaceError, TrialError
+
+
+@dataclass(frozen=True)
+class OddScales(ww.Hyperparameters):
+    """Hyper-parameters of one's own."""
+
+
+@dataclass(frozen=True)
+class OddProcess(ww.GaussianProcess):
+    """A surrogate whose fit comes with hyper-parameters that the study has not been told of."""
+
+    def fit(self, data: Any, start: Any = None) -> Any:
+        return replace(super().fit(data, start), hyperparameters=OddScales(0.0, (0.5,), 1.0, 0.1))
+
+
+EVERY_DECISION = [*NOT_DECISIONS, LACKING, (None, "got None")]
+FARTHER, TOGETHER = ({"order": 1.5}, "must lie in [0, 1], got 1.5"), {"order": 1.0, "boxes": 9}  # 1 + 0.9 > 1.5
+NOT_NAMES: tuple[Any, ...] = (None, 5, "", "  ", "x" * 201, b"shop", "a\0b", "a\ud800b")
+NOT_PARTS = [*shown(".parts", (5, None, Mine)), ([5], "parts=[5]"), ([Box], "parts=[Box]")]
+NOT_CLOCKS = [*shown(".clock", (5, None, NOON)), (lambda: NOON.replace(tzinfo=None), "12, 0)"), (lambda: 5, "got 5")]
+UNLISTED = ww.Policy(context_model=Mine())
+UNKNOWABLE = ww.Policy(context_model=ww.Known({"demand": [NAN], "cover": [0.5], "sky": ["sun"]}))
+THREE = ww.GaussianProcess(fixed=ww.Hyperparameters(0.0, (0.5, 0.5, 0.5), 1.0, 0.1))
+UNFIT = [
+    (ww.Policy(context_model=ww.Known({"rain": [0.5]})), "['rain'], the space has ['cover', 'demand', 'sky']"),
+    (ww.Policy(context_model=ww.Empirical(), surrogate=THREE), "3 length-scales given, the space has 6"),
+]
+
+
+def at(where: str, call: Callable[..., Any], says: str) -> Row:
+    return Row(where, call, TrialError, says)
+
+
+def ids(where: str, call: Callable[..., Any]) -> list[Row]:
+    return each(where, call, TrialError, [(value, f"has no trial {value!r}; ids go from 0 to 4") for value in NOT_IDS])
+
+
+STUDY: list[Row] = [
+    *words("Study.space", lambda s, v: ww.Study(v), None, 5, {"order": ww.Real(0, 1)}),
+    *words("Study.policy", lambda s, v: ww.Study(SPACE, v), 5, "sbo_kde", ww.papers.erbo),
+    *each("Study.policy", lambda s, v: ww.Study(SPACE, v), IncompatibleError, UNFIT),
+    Row("Study.policy", lambda s: ww.Study(SPACE, UNLISTED), ArgumentError, "unknown part 'Mine'"),
+    Row("Study.policy", lambda s: ww.Study(SPACE, UNKNOWABLE), SpaceError, "got nan"),
+    *each(
+        "Study.journal",
+        lambda s, v: ww.Study(SPACE, journal=v),
+        ArgumentError,
+        [*shown(".journal", (5, ww.MemoryJournal, {})), ("sqlite://", "sqlite://")],
+    ),
+    Row("Study.journal", lambda s: ww.Study(SPACE, journal="nonsense"), JournalError, "nonsense"),
+    *words("Study.name", lambda s, v: ww.Study(SPACE, name=v), *NOT_NAMES),
+    Row("Study.name", lambda s: ww.Study(SPACE, journal=s.journal, name="shop"), JournalError, "'shop' exists already"),
+    Row("Study.name", lambda s: ww.Study(SPACE, journal=s.journal, name="shop"), JournalError, "with Study.open"),
+    *wholes("Study.seed", lambda s, v: ww.Study(SPACE, seed=v), None, -1, 2**60),
+    *words("Study.direction", lambda s, v: ww.Study(SPACE, direction=v), "up", None, 1, PAIR),
+    *each("Study.parts", lambda s, v: ww.Study(SPACE, parts=v), ArgumentError, NOT_PARTS),
+    *each("Study.clock", lambda s, v: ww.Study(SPACE, clock=v), ArgumentError, NOT_CLOCKS),
+    *words("Study.open.name", lambda s, v: ww.Study.open(v, journal=s.journal), *NOT_NAMES),
+    Row("Study.open.name", lambda s: ww.Study.open("shpo", journal=s.journal), JournalError, "'shpo' in this journal"),
+    *words("Study.open.journal", lambda s, v: ww.Study.open("shop", journal=v), None, 5),
+    *each("Study.open.parts", lambda s, v: ww.Study.open("shop", journal=s.journal, parts=v), ArgumentError, NOT_PARTS),
+    *each(
+        "Study.open.clock", lambda s, v: ww.Study.open("shop", journal=s.journal, clock=v), ArgumentError, NOT_CLOCKS
+    ),
+    *words("delete_study.name", lambda s, v: ww.delete_study(v, journal=s.journal), *NOT_NAMES),
+    Row("delete_study.name", lambda s: ww.delete_study("shpo", journal=s.journal), JournalError, "'shpo'"),
+    *misfits("Study.ask.context", lambda s, v: s.ask(context=v), NOT_CONTEXTS),
+    *misfits("Study.ask.fix", lambda s, v: s.ask(fix=v), NOT_DECISIONS),
+    *misfits("Study.ask.fix", lambda s, v: s.ask(fix=v), [FARTHER, (TOGETHER, f"fix={TOGETHER!r}")]),
+    *wholes("Study.ask_many.count", lambda s, v: s.ask_many(v), None, 0, -1),
+    *ids("Study.replay.id", lambda s, v: s.replay(v)),
+    at("Study.replay.id", lambda s: s.replay(4), "trial 4 was added"),
+    *ids("Study.reveal.id", lambda s, v: s.reveal(v, CONTEXT)),
+    *misfits("Study.reveal.context", lambda s, v: s.reveal(3, v), [*NOT_CONTEXTS, (None, "got None")]),
+    Row("Study.reveal.context", lambda s: s.reveal(3, {}), ArgumentError, "context={}"),
+    at("Study.reveal.context", lambda s: s.reveal(3, {"demand": 0.7}), "study.amend(3, context={'demand': 0.7})"),
+    *ids("Study.tell.id", lambda s, v: s.tell(v, 1.0)),
+    *numbers("Study.tell.value", lambda s, v: s.tell(3, v), None),
+    at("Study.tell.value", lambda s: s.tell(0, 9.0), "the first is kept; to correct it use study.amend(0, value=9.0)"),
+    *misfits("Study.tell.context", lambda s, v: s.tell(3, 1.0, context=v), NOT_CONTEXTS),
+    at("Study.tell.context", lambda s: s.tell(3, 1.0, context=CONTEXT), "study.amend(3, context={'demand': 0.25})"),
+    *numbers("Study.tell.noise", lambda s, v: s.tell(3, 1.0, noise=v), -1.0),
+    at("Study.tell.noise", lambda s: s.tell(0, 1.0, noise=0.2), "study.amend(0, noise=0.2)"),
+    *misfits("Study.tell.decision", lambda s, v: s.tell(3, 1.0, decision=v), [*NOT_DECISIONS, LACKING]),
+    at("Study.tell.decision", lambda s: s.tell(0, 1.0, decision=DECISION), "study.amend(0, decision={'order': 0.5"),
+    *ids("Study.lose.id", lambda s, v: s.lose(v, "late")),
+    at("Study.lose.id", lambda s: s.lose(0, "late"), "trial 0 has a value, 1.0"),
+    *words("Study.lose.reason", lambda s, v: s.lose(3, v), None, 5, "", b"late"),
+    *ids("Study.amend.id", lambda s, v: s.amend(v, value=1.0)),
+    *numbers("Study.amend.value", lambda s, v: s.amend(0, value=v)),
+    Row("Study.amend.value", lambda s: s.amend(0), ArgumentError, "give what to change"),
+    at("Study.amend.value", lambda s: s.amend(3, value=1.0), "study.tell(3, ...)"),
+    *misfits("Study.amend.context", lambda s, v: s.amend(0, context=v), NOT_CONTEXTS),
+    Row("Study.amend.context", lambda s: s.amend(0, context={}), ArgumentError, "context={}"),
+    at("Study.amend.context", lambda s: s.amend(3, context={"sky": "sun"}), "study.reveal(3, ...)"),
+    *numbers("Study.amend.noise", lambda s, v: s.amend(0, noise=v), -1.0),
+    *misfits("Study.amend.decision", lambda s, v: s.amend(0, decision=v), [*NOT_DECISIONS, LACKING]),
+    *misfits("Study.add.decision", lambda s, v: s.add(v, 1.0, context=CONTEXT), EVERY_DECISION),
+    *numbers("Study.add.value", lambda s, v: s.add(DECISION, v, context=CONTEXT), None),
+    *misfits(
+        "Study.add.context",
+        lambda s, v: s.add(DECISION, 1.0, context=CONTEXT | v if isinstance(v, dict) else v),
+        [*NOT_CONTEXTS, (None, "lacks 'demand'")],
+    ),
+    *numbers("Study.add.noise", lambda s, v: s.add(DECISION, 1.0, context=CONTEXT, noise=v), -1.0),
+    *words("Study.use.policy", lambda s, v: s.use(v), None, 5, ww.papers.erbo),
+    *each("Study.use.policy", lambda s, v: s.use(v), IncompatibleError, UNFIT),
+    Row("Study.use.policy", lambda s: s.use(UNLISTED), ArgumentError, "unknown part 'Mine'"),
+    *misfits("Study.recommend.context", lambda s, v: s.recommend(context=v), NOT_CONTEXTS),
+    at("Study.recommend.context", lambda s: ww.Study(SPACE).recommend(context=CONTEXT), "nothing has arrived"),
+    *misfits("Study.assess.decision", lambda s, v: s.assess(v), EVERY_DECISION),
+    *misfits(
+        "Study.assess.decision", lambda s, v: s.assess(DECISION | v), [FARTHER, (TOGETHER, "= 1.9 must be <= 1.5")]
+    ),
+    *misfits("Study.assess.context", lambda s, v: s.assess(DECISION, context=v), NOT_CONTEXTS),
+    *words("Study.pending.older_than", lambda s, v: s.pending(older_than=v), 5, "1 day", NOON, timedelta(-1)),
+    *words("Study.run.evaluate", lambda s, v: s.run(v, 1), None, 5, "f"),
+    *wholes("Study.run.rounds", lambda s, v: s.run(print, v), -1),
+    Row("Study.run.rounds", lambda s: s.run(print), ArgumentError, "either rounds (how many more) or until"),
+    Row("Study.run.until", lambda s: s.run(print, 1, until=1), ArgumentError, "either rounds (how many more) or until"),
+    *wholes("Study.run.until", lambda s, v: s.run(print, until=v), -1),
+    *words("Study.run.progress", lambda s, v: s.run(print, 1, progress=v), 1, None, "no"),
+]
+
+OUTCOMES: list[Row] = [
+    *numbers("Outcome.value", ww.Outcome, None),
+    *misfits("Outcome.context", lambda v: ww.Outcome(1.0, v), NOT_CONTEXTS),
+    *numbers("Outcome.noise", lambda v: ww.Outcome(1.0, CONTEXT, v), -1.0),
+    *misfits("Outcome.decision", lambda v: ww.Outcome(1.0, CONTEXT, None, v), [*NOT_DECISIONS, LACKING]),
+]
+
+# What a caller cannot get wrong, and why.
+EXEMPT = {
+    "Trial": "a record that studies make; nothing public takes one",
+    "Trials": "what a study shows of its trials; nothing public takes one",
+    "Suggestion": "handed out by a study; an evaluation only reads it",
+    "Recommendation": "handed out by a study; nothing takes it back",
+}
+
+
+def labels(rows: list[Row]) -> list[str]:
+    return [f"{row.where}-{index}" for index, row in enumerate(rows)]
+
+
+def raised(row: Row, *arguments: Any) -> None:
+    with pytest.raises(Exception) as caught:
+        row.call(*arguments)
+    assert type(caught.value) is row.error, repr(caught.value)
+    assert row.says in str(caught.value)
+
+
+@pytest.fixture(scope="module", params=["memory", "sqlite"])
+def study(request, tmp_path_factory) -> Iterator[ww.Study]:
+    if request.param == "memory":
+        yield prepared()
+        return
+    journal = ww.SqlJournal(f"sqlite:///{tmp_path_factory.mktemp('journal')}/shop.db")
+    yield prepared(journal)
+    journal.close()
+
+
+@pytest.mark.parametrize("row", PARTS, ids=labels(PARTS))
+def test_wrong_call(row):
+    raised(row)
+
+
+@pytest.mark.parametrize("row", STUDY, ids=labels(STUDY))
+def test_wrong_call_leaves_the_study_as_it_was(row, study):
+    rows, events, policy = study.trials.rows, study.journal.read(study.name), study.policy
+    raised(row, study)
+    assert study.trials.rows == rows
+    assert study.policy == policy
+    assert study.journal.read(study.name) == events
+    assert ww.studies(study.journal) == ["shop"]
+
+
+def test_the_next_suggestion_after_all_wrong_calls_is_the_same():
+    study, untouched = prepared(), prepared()
+    for row in STUDY:
+        raised(row, study)
+    assert study.ask() == untouched.ask()
+    assert study.journal.read("shop")[-1].body == untouched.journal.read("shop")[-1].body
+
+
+@pytest.mark.parametrize("row", OUTCOMES, ids=labels(OUTCOMES))
+def test_wrong_outcome_loses_its_trial_and_ends_the_run_at_the_third(row):
+    study = ww.Study(SPACE, POLICY)
+    raised(row._replace(call=lambda: study.run(lambda _: row.call(), 9, progress=False)))
+    assert [trial.state for trial in study.trials] == ["lost"] * 3
+    assert row.says in study.trials[0].lost
+
+
+def test_pending_takes_any_age():
+    assert prepared().pending(older_than=timedelta.max) == []
+
+
+def test_numbers_of_numpy_and_torch_are_numbers():
+    study = prepared()
+    study.tell(3, PAIR[1], context={"cover": torch.tensor(0.5), "sky": "sun"}, noise=PAIR[0])
+    assert (study.trials[3].value, study.trials[3].context["cover"]) == (0.5, 0.5)
+
+
+def test_text_that_no_database_takes_as_it_is_survives(tmp_path):
+    journal = ww.SqlJournal(f"sqlite:///{tmp_path}/shop.db")
+    prepared(journal).lose(3, "lost \udcff")
+    assert ww.Study.open("shop", journal=journal).trials[3].lost == "lost \udcff"
+    journal.close()
+
+
+def test_hyperparameters_that_cannot_be_read_back_are_not_written():
+    policy = replace(POLICY, surrogate=OddProcess(), design=ww.Sobol(0))
+    study = ww.Study(SPACE, policy, parts=[OddProcess])
+    study.add(DECISION, 3.0, context=CONTEXT)
+    raised(Row("", study.ask, ArgumentError, "unknown part 'OddScales'"))
+    assert (len(study.trials), len(study.journal.read("study"))) == (1, 2)
+
+
+# -- a damaged log -----------------------------------------------------------------------------------------------------
+
+# Seq, column, what is put there (a dict is put into the body that is there), and what the error says.
+# The log of `prepared` begins with created, asked, context_seen, told.
+DAMAGE: list[tuple[int, str, Any, str]] = [
+    (4, "body", '{"v":1,', "event 4 cannot be read"),
+    (4, "body", "[" * 100_000, "event 4 cannot be read"),
+    (4, "body", "[]", "event 4 (told) is damaged: its body is []"),
+    (4, "body", "null", "event 4 (told) is damaged: its body is None"),
+    (4, "body", '{"v":1}', "event 4 (told) is damaged: KeyError('value')"),
+    (4, "body", {"v": 2}, "version 2 of 'told'; this Windward reads version 1; use a newer one"),
+    (4, "body", "{}", "version None of 'told'"),
+    (4, "kind", "teleported", "event 4: unknown kind 'teleported'; use a newer Windward"),
+    (4, "at", "noon", "event 4 cannot be read"),
+    (4, "trial", 7, "no trial 7"),
+    (2, "trial", 9, "trial 9 where 0 was expected"),
+    (4, "body", {"value": "much"}, "event 4 (told): body(value='much')"),
+    (4, "body", {"value": None}, "value=None"),
+    (4, "body", {"value": NAN}, "value=nan"),
+    (4, "body", {"noise": "some"}, "noise='some'"),
+    (4, "body", {"decision": {"order": 0.5}}, "event 4 (told): body: decision lacks 'boxes'"),
+    (3, "body", {"context": {"demand": "high"}}, "got 'high'"),
+    (3, "body", {"context": [0.5]}, "got [0.5]"),
+    (2, "body", {"decision": 5}, "got 5"),
+    (2, "body", {"given": {"wind": 1}}, "unknown context 'wind'"),
+    (2, "body", {"fit": {"part": "Hyper"}}, "unknown part 'Hyper'"),
+    (1, "body", {"space": {"part": "Spice"}}, "event 1 (created): unknown part 'Spice'"),
+    (1, "body", {"space": 5}, "5 where a Space was expected"),
+    (1, "body", {"policy": {"part": "Sobol"}}, "Sobol(count=None) where a Policy was expected"),
+    (1, "body", {"direction": "up"}, "direction='up'"),
+    (1, "body", {"seed": "0"}, "seed='0'"),
+]
+
+
+@pytest.fixture
+def kept(tmp_path) -> Iterator[tuple[ww.SqlJournal, sqlite3.Connection]]:
+    """A study in a file, and a hand in it."""
+    path = tmp_path / "shop.db"
+    with closing(ww.SqlJournal(f"sqlite:///{path}")) as journal, closing(sqlite3.connect(path)) as database:
+        prepared(journal)
+        yield journal, database
+
+
+def body_of(database: sqlite3.Connection, seq: int, new: dict[str, Any]) -> str:
+    (body,) = database.execute("SELECT body FROM events WHERE seq = ?", [seq]).fetchone()
+    return json.dumps(json.loads(body) | new)
+
+
+@pytest.mark.parametrize(("seq", "column", "new", "says"), DAMAGE)
+def test_damaged_event_is_named(kept, seq, column, new, says):
+    journal, database = kept
+    new = body_of(database, seq, new) if isinstance(new, dict) else new
+    with database:
+        database.execute(f"UPDATE events SET {column} = ? WHERE seq = ?", [new, seq])
+    raised(Row("", lambda: ww.Study.open("shop", journal=journal), JournalError, says))
+
+
+def test_damaged_event_of_another_process_leaves_an_open_study_as_it_was(kept):
+    journal, database = kept
+    study = ww.Study.open("shop", journal=journal)
+    rows = study.trials.rows
+    body = body_of(database, 10, {"fit": {"part": "Hyper"}})
+    with database:
+        database.execute(
+            "INSERT INTO events SELECT study, 13, kind, 5, 'key', at, recorded_at, ? FROM events WHERE seq = 10", [body]
+        )
+    for call in (study.sync, study.ask, lambda: study.tell(3, 1.0), study.recommend, study.pending):
+        raised(Row("", call, JournalError, "event 13 (asked): unknown part 'Hyper'"))
+        assert study.trials.rows == rows
+    with database:
+        database.execute("DELETE FROM events WHERE seq = 13")
+    assert study.ask() == prepared().ask()
+
+
+def test_study_of_another_layout_or_without_events_is_named(kept):
+    journal, database = kept
+    with database:
+        database.execute("UPDATE studies SET format = 2")
+    raised(Row("", lambda: ww.Study.open("shop", journal=journal), JournalError, "'shop' has format 2"))
+    with database:
+        database.execute("UPDATE studies SET format = 1")
+        database.execute("DELETE FROM events")
+    raised(Row("", lambda: ww.Study.open("shop", journal=journal), JournalError, "'shop' is damaged: it has no events"))
+
+
+def test_files_that_are_no_databases_are_named(tmp_path):
+    path = tmp_path / "shop.db"
+    raised(Row("", lambda: ww.SqlJournal(f"sqlite:///{tmp_path}"), JournalError, str(tmp_path)))
+    path.write_text("a letter, not a database\n" * 100)
+    raised(Row("", lambda: ww.SqlJournal(f"sqlite:///{path}"), JournalError, "shop.db'): file is not a database"))
+    path.unlink()
+    with closing(ww.SqlJournal(f"sqlite:///{path}")) as journal:
+        prepared(journal)
+    good = path.read_bytes()
+    path.write_bytes(good[:200] + b"\xff" * (len(good) - 200))
+    raised(
+        Row("", lambda: ww.studies(f"sqlite:///{path}"), JournalError, "shop.db'): database disk image is malformed")
+    )
+    assert path.read_bytes()[200:] == b"\xff" * (len(good) - 200)
+
+
+# -- completeness ------------------------------------------------------------------------------------------------------
+
+
+def test_every_parameter_has_a_wrong_call():
+    tried = {row.where for row in (*PARTS, *STUDY, *OUTCOMES)}
+    there = {where for where in parameters() if where.split(".")[0] not in EXEMPT}
+    assert there - tried == set(), "parameters without a wrong call"
+    assert tried - there == set(), "wrong calls of parameters that do not exist"
+    assert set(EXEMPT) <= {where.split(".")[0] for where in parameters()}
+
+
+def parameters() -> Iterator[str]:
+    """Every parameter of every public callable, as `callable.parameter`."""
+    for name in ww.__all__:
+        thing = getattr(ww, name)
+        if isinstance(thing, ModuleType):
+            for function, code in inspect.getmembers(thing, inspect.isfunction):
+                if code.__module__ == thing.__name__:
+                    yield from (f"{name}.{function}.{p}" for p in inspect.signature(code).parameters)
+        elif callable(thing) and not (inspect.isclass(thing) and issubclass(thing, Exception)):
+            yield from (f"{name}.{p}" for p in inspect.signature(thing).parameters)
+    for name, method in inspect.getmembers(ww.Study, inspect.isroutine):
+        if not name.startswith("_"):
+            yield from (f"Study.{name}.{p}" for p in inspect.signature(method).parameters if p != "self")

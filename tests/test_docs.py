@@ -1,0 +1,34 @@
+"""Every Python block in README and docs runs, page by page, top to bottom."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "CONTRIBUTING.md"]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_blocks_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    text = page.read_text()
+    for match in BLOCK.finditer(text):
+        # The line of the block in its page, for a traceback that can be followed.
+        padding = "\n" * (text[: match.start(1)].count("\n"))
+        exec(compile(padding + match.group(1), str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in LINK.findall(page.read_text()):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_readme_has_its_code():
+    assert len(BLOCK.findall((ROOT / "README.md").read_text())) >= 2

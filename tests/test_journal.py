@@ -1,0 +1,206 @@
+"""Every journal keeps what a call returned from, whatever happens next."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+from datetime import UTC, datetime
+
+import pytest
+from helpers import SHOP, quadratic
+
+import windward as ww
+from windward.journal.events import Draft
+
+AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def journal(request, tmp_path):
+    return ww.MemoryJournal() if request.param == "memory" else ww.SqlJournal(f"sqlite:///{tmp_path}/log.db")
+
+
+def draft(kind="told", trial=0, **body):
+    return Draft(kind, trial, AT, {"v": 1, **body})
+
+
+# -- conformance: the same for every backend ------------------------------------------------------------------------
+
+
+def test_append_and_read_in_order(journal):
+    journal.create("a", [draft("created", None, x=1)], key="k0")
+    journal.append("a", lambda unread: [draft(value=0.1), draft("lost")], key="k1", after=1)
+    events = journal.read("a")
+    assert [(e.seq, e.kind, e.key) for e in events] == [(1, "created", "k0"), (2, "told", "k1"), (3, "lost", "k1/1")]
+    assert events[1].at == AT and events[1].body == {"v": 1, "value": 0.1}
+    assert [e.seq for e in journal.read("a", after=2)] == [3]
+
+
+def test_the_same_key_is_written_once(journal):
+    journal.create("a", [draft("created", None)], key="k0")
+    for _ in range(3):
+        events = journal.append("a", lambda unread: [draft(value=1.0)], key="k1", after=1)
+        assert [e.seq for e in events] == [2]
+    assert len(journal.read("a")) == 2
+    assert len(journal.create("a", [draft("created", None)], key="k0")) == 2
+
+
+def test_what_came_meanwhile_is_shown_before_deciding(journal):
+    journal.create("a", [draft("created", None)], key="k0")
+    journal.append("a", lambda unread: [draft(value=1.0)], key="k1", after=1)
+    shown = []
+
+    def decide(unread):
+        shown.extend(unread)
+        return []
+
+    assert [e.seq for e in journal.append("a", decide, key="k2", after=1)] == [2]
+    assert [e.seq for e in shown] == [2] and len(journal.read("a")) == 2
+
+
+def test_an_error_while_deciding_writes_nothing(journal):
+    journal.create("a", [draft("created", None)], key="k0")
+
+    def decide(unread):
+        raise ww.TrialError("no")
+
+    with pytest.raises(ww.TrialError):
+        journal.append("a", decide, key="k1", after=1)
+    assert len(journal.read("a")) == 1
+    journal.append("a", lambda unread: [draft(value=1.0)], key="k1", after=1)
+    assert len(journal.read("a")) == 2
+
+
+def test_moved_asks_write_nothing(journal):
+    journal.create("a", [draft("created", None)], key="k0")
+    assert journal.append("a", lambda _: [draft("asked", 0)], key="k1", after=1, expected_asks=0) is not None
+    assert journal.append("a", lambda _: [draft("asked", 0)], key="k2", after=1, expected_asks=0) is None
+    assert journal.append("a", lambda _: [draft("asked", 1)], key="k3", after=1, expected_asks=1) is not None
+    assert [e.trial for e in journal.read("a")] == [None, 0, 1]
+
+
+def test_unknown_studies_are_named(journal):
+    journal.create("a", [draft("created", None)], key="k0")
+    for call in (
+        lambda: journal.read("b"),
+        lambda: journal.append("b", lambda _: [], key="k", after=0),
+        lambda: journal.delete("b"),
+    ):
+        with pytest.raises(ww.JournalError, match="no study named 'b' in this journal; it has 'a'"):
+            call()
+
+
+def test_floats_and_text_round_trip(journal):
+    body = {"v": 1, "value": 0.1 + 0.2, "tiny": 5e-324, "text": "naïve “quote” \x00-free; --", "deep": {"a": [1, None, True]}}
+    journal.create("snow ☃", [Draft("created", None, AT, body)], key="k")
+    assert journal.read("snow ☃")[0].body == body
+    assert journal.names() == ["snow ☃"]
+
+
+# -- SQLite ---------------------------------------------------------------------------------------------------------
+
+WORKER = textwrap.dedent(
+    """
+    import sys
+    import windward as ww
+
+    url, name = sys.argv[1:3]
+    study = ww.Study.open(name, journal=url)
+    while True:
+        suggestion = study.ask()
+        print("asked", suggestion.id, repr(suggestion.decision["order"]), flush=True)
+        study.reveal(suggestion.id, {"demand": 0.25})
+        print("revealed", suggestion.id, flush=True)
+        study.tell(suggestion.id, suggestion.id + 0.5)
+        print("told", suggestion.id, flush=True)
+    """
+)
+
+
+def start_worker(url, name):
+    one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}  # several processes on two cores
+    command = [sys.executable, "-c", WORKER, url, name]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, bufsize=1, env=one_thread)
+
+
+@pytest.mark.parametrize("lines", [1, 2, 3, 8, 17])
+def test_a_killed_process_loses_nothing_it_had_returned_from(tmp_path, lines):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    policy = ww.Policy(context_model=ww.Empirical(), maximize=ww.MultiStart(screen=32, starts=1, evaluations=5))
+    ww.Study(SHOP, policy, journal=url, name="shop")
+    worker = start_worker(url, "shop")
+    said = [worker.stdout.readline().split() for _ in range(lines)]
+    os.kill(worker.pid, signal.SIGKILL)
+    said += [line.split() for line in worker.communicate()[0].splitlines()]
+    assert worker.returncode == -signal.SIGKILL
+    study = ww.Study.open("shop", journal=url)
+    for what, id, *decision in said:
+        trial = study.trials[int(id)]
+        if what == "asked":
+            assert repr(trial.decision["order"]) == decision[0]
+        elif what == "revealed":
+            assert trial.context == {"demand": 0.25}
+        else:
+            assert trial.value == int(id) + 0.5
+    study.run(quadratic, 1, progress=False)  # and it goes on
+
+
+def test_several_processes_share_one_study(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    policy = ww.Policy(context_model=ww.Empirical(), maximize=ww.MultiStart(screen=32, starts=1, evaluations=5))
+    ww.Study(SHOP, policy, journal=url, name="shop")
+    workers = [start_worker(url, "shop") for _ in range(3)]
+    study, deadline = ww.Study.open("shop", journal=url), time.monotonic() + 120
+    while sum(t.value is not None for t in study.trials) < 24 and time.monotonic() < deadline:
+        time.sleep(0.2)
+        study.sync()
+    for worker in workers:
+        worker.kill()
+    said = [line.split() for worker in workers for line in worker.communicate()[0].splitlines()]
+    study.sync()
+    asked = [int(line[1]) for line in said if line[0] == "asked"]
+    assert len(asked) == len(set(asked)) >= 24
+    for line in said:
+        if line[0] == "told" and len(line) == 2:
+            assert study.trials[int(line[1])].value == int(line[1]) + 0.5
+    orders = [t.decision["order"] for t in study.trials]
+    assert len(orders) == len(set(orders))
+    assert ww.Study.open("shop", journal=url).trials.rows == study.trials.rows
+
+
+def test_sqlite_is_durable(tmp_path):
+    journal = ww.SqlJournal(f"sqlite:///{tmp_path}/log.db")
+    with journal._transaction() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
+        assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 30000
+    journal.close()
+
+
+def test_the_layout_is_as_documented(tmp_path):
+    study = ww.Study(SHOP, journal=f"sqlite:///{tmp_path}/log.db", name="shop")
+    study.tell(study.ask().id, 1.0, context={"demand": 0.5})
+    connection = sqlite3.connect(f"{tmp_path}/log.db")
+    assert connection.execute("SELECT name, format, head, asks FROM studies").fetchall() == [("shop", 1, 4, 1)]
+    kinds = connection.execute("SELECT kind FROM events ORDER BY seq").fetchall()
+    assert [kind for (kind,) in kinds] == ["created", "asked", "context_seen", "told"]
+    with pytest.raises(sqlite3.IntegrityError):
+        connection.execute(
+            "INSERT INTO events SELECT study, 99, kind, trial, 'new key', at, recorded_at, body FROM events WHERE seq = 2"
+        )
+    connection.close()
+
+
+def test_asked_records_what_the_suggestion_depended_on():
+    study = ww.Study(SHOP, seed=5)
+    study.run(quadratic, 11, progress=False)
+    body = study.journal.read("study")[-3].body
+    assert set(body) == {
+        "v", "read", "decision", "given", "fixed", "chosen", "stand_in", "fit", "kept", "versions", "threads",
+    }  # fmt: skip
+    assert body["fit"]["part"] == "Hyperparameters" and body["versions"]["windward"] == ww.__version__

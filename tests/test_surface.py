@@ -1,0 +1,96 @@
+"""What a user meets first: names, imports, the command line, the demo."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+import windward as ww
+from windward import demo
+from windward.cli import main
+
+
+def run_python(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, timeout=240
+    )
+
+
+def test_all_is_sorted_and_complete():
+    assert ww.__all__ == sorted(ww.__all__)
+    for name in ww.__all__:
+        assert getattr(ww, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        ww.nothing  # noqa: B018
+
+
+def test_import_stays_light():
+    answer = run_python(
+        "import sys, windward; heavy = ['sqlalchemy', 'click', 'rich', 'pandas', 'scipy.stats', 'scipy.optimize',"
+        " 'botorch', 'gpytorch', 'cvxpy', 'plotly', 'matplotlib'];"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    assert answer.stdout.strip() == "[]", answer.stderr
+
+
+BLOCK = """
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split('.')[0] in {'sqlalchemy', 'click', 'rich', 'pandas', 'botorch', 'gpytorch', 'cvxpy', 'sklearn'}:
+            raise ImportError(f'{name} is blocked')
+sys.meta_path.insert(0, Blocked())
+import windward as ww
+"""
+
+
+def test_the_core_needs_torch_numpy_and_scipy_alone():
+    code = BLOCK + (
+        "study = ww.Study(ww.Space({'a': ww.Real(0, 1)}, {'c': ww.Real(0, 1)}), ww.Policy(context_model="
+        "ww.KernelDensity(16), design=ww.Sobol(3)))\n"
+        "study.run(lambda s: ww.Outcome(-(s.decision['a'] - .4)**2, context={'c': .1 * s.id}), 5, progress=False)\n"
+        "print(len(study.trials))"
+    )
+    answer = run_python(code)
+    assert answer.stdout.strip() == "5", answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "command"),
+    [
+        ("ww.Study(ww.Space({'a': ww.Real(0, 1)}), journal='sqlite:///x.db')", "pip install 'sqlalchemy>=2.0'"),
+        ("import windward.cli", "pip install 'click>=8.1' 'rich>=13'"),
+        ("ww.Study(ww.Space({'a': ww.Real(0, 1)})).dataframe()", "pip install pandas"),
+    ],
+)
+def test_a_missing_package_is_named_with_its_command(code, command):
+    answer = run_python(BLOCK + code)
+    assert answer.returncode != 0
+    assert "MissingDependency" in answer.stderr and command in answer.stderr
+
+
+def test_newsvendor_by_hand():
+    """The optimum of METHODS: 0.46394 at 0.188; the closed form against a sum over quantiles."""
+    assert demo.best_order() == pytest.approx(0.188, abs=5e-4)
+    assert demo.expected_profit(demo.best_order()) == pytest.approx(0.46394, abs=1e-5)
+    quantiles = [(i + 0.5) / 20000 for i in range(20000)]
+    by_quantiles = sum(demo.profit(0.25, demo.demand_at(q)) for q in quantiles) / 20000
+    assert demo.expected_profit(0.25) == pytest.approx(by_quantiles, abs=1e-5)
+    assert demo.profit(0.5, 0.2) == pytest.approx(9 * 0.2 + 0.3 - 2.5)
+
+
+def test_demo_prints_a_table():
+    answer = CliRunner().invoke(main, ["demo", "--rounds", "12"])
+    assert answer.exit_code == 0, answer.output
+    for word in ("SBO-KDE", "GP-UCB", "optimum", "0.4639", "12/12"):
+        assert word in answer.output
+
+
+def test_command_line_usage_errors():
+    assert CliRunner().invoke(main, ["demo", "--rounds", "3"]).exit_code == 2
+    assert CliRunner().invoke(main, ["no-such"]).exit_code == 2
+    assert CliRunner().invoke(main, ["--version"]).output.strip() == f"windward, version {ww.__version__}"
