@@ -1,0 +1,64 @@
+"""Total variation, the full L1 norm: d(q, p) = sum_i |q_i - p_i|, between 0 and 2.
+
+The adversary takes mass r / 2 from the largest values downward and puts it on the least value, over all points, those of
+weight zero too. v is piecewise linear in r: its slope is -(f_k - f_min) / 2 with k the point now losing mass. Sorting,
+O(n log n). (Huang2024, Prop. 2; Tay2024, Lemma A.11.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from windward.contexts import Contexts
+from windward.divergences.worst_case import Problem, WorstCase, check_weights
+
+
+@dataclass(frozen=True)
+class TotalVariation:
+    """Total variation as the full L1 norm, so a radius goes from 0 to 2.
+
+    >>> contexts = Contexts.uniform(torch.zeros(4, 1))
+    >>> TotalVariation().worst_case(torch.tensor([1.0, 2.0, 3.0, 4.0]), contexts, 0.5).value
+    tensor(1.7500, dtype=torch.float64)
+    """
+
+    def distance(self, weights: Tensor, contexts: Contexts) -> Tensor:
+        """Return sum |q - p|; `"*b"`."""
+        return (check_weights("TotalVariation.distance", weights, contexts) - contexts.weights).abs().sum(-1)
+
+    def on(self, contexts: Contexts) -> TotalVariationBall:
+        """Return the worst case over this reference."""
+        return TotalVariationBall(contexts.weights)
+
+    def worst_case(self, values: Tensor, contexts: Contexts, radius: float | Tensor) -> WorstCase:
+        """Return the worst case of values `"*b n"` at a radius."""
+        return self.on(contexts)(values, radius)
+
+
+@dataclass(frozen=True)
+class TotalVariationBall:
+    """Total variation around one reference `"n"`."""
+
+    reference: Tensor
+
+    def __call__(self, values: Tensor, radius: float | Tensor) -> WorstCase:
+        """Return the worst case of values `"*b n"` at a radius."""
+        problem = Problem.of("TotalVariation", values, radius, len(self.reference))
+        f, moved = problem.values.detach(), 0.5 * problem.radius[:, None]
+        order = f.argsort(dim=-1, descending=True)
+        mass = self.reference[order]
+        above = mass.cumsum(-1)
+        kept = torch.minimum((above - moved).clamp_min(0.0), mass)  # what each point, largest first, is left with
+        weights = torch.empty_like(f).scatter_(-1, order, kept)
+        place = f.argmin(-1, keepdim=True)
+        weights.scatter_add_(-1, place, 1.0 - weights.sum(-1, keepdim=True))
+        # The point now losing mass: the first whose running mass exceeds what is moved; none once all has moved.
+        losing = torch.searchsorted(above, moved, right=True)
+        spent = losing >= f.shape[-1]
+        k = order.gather(-1, losing.clamp_max(f.shape[-1] - 1))
+        slope = 0.5 * (problem.values.gather(-1, k) - problem.values.gather(-1, place))
+        multiplier = torch.where(spent, torch.zeros_like(slope), slope)[:, 0]
+        return problem.answer(weights, multiplier)
