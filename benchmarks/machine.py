@@ -24,7 +24,11 @@ def dgemm_rate(size: int = 1024, repeats: int = 8) -> float:
 def described() -> dict[str, object]:
     """Return processor, versions, threads, date and dgemm rate."""
     model = next(
-        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")),
+        (
+            line.split(":")[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
         platform.processor(),
     )
     return {

@@ -96,7 +96,13 @@ def test_unknown_studies_are_named(journal):
 
 
 def test_floats_and_text_round_trip(journal):
-    body = {"v": 1, "value": 0.1 + 0.2, "tiny": 5e-324, "text": "naïve “quote” \x00-free; --", "deep": {"a": [1, None, True]}}
+    body = {
+        "v": 1,
+        "value": 0.1 + 0.2,
+        "tiny": 5e-324,
+        "text": "naïve “quote” \x00-free; --",
+        "deep": {"a": [1, None, True]},
+    }
     journal.create("snow ☃", [Draft("created", None, AT, body)], key="k")
     assert journal.read("snow ☃")[0].body == body
     assert journal.names() == ["snow ☃"]

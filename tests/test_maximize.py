@@ -68,9 +68,7 @@ def test_lbfgs_solves_box_constrained_quadratics(d, seed):
         return 0.5 * (residual**2).sum(-1), residual @ a
 
     starts = rng.uniform(size=(4, d))
-    found, values = minimize_rows(
-        function, starts, np.zeros((4, d)), np.ones((4, d)), evaluations=500, tolerance=1e-10
-    )
+    _, values = minimize_rows(function, starts, np.zeros((4, d)), np.ones((4, d)), evaluations=500, tolerance=1e-10)
     assert values.max() <= want.cost + 1e-7 * (1 + want.cost)
 
 
@@ -83,7 +81,7 @@ def test_lbfgs_holds_pinned_variables_and_survives_nan():
         value[x[:, 0] > 0.9] = np.nan
         return value, 2 * (x - 0.2)
 
-    found, values = minimize_rows(function, np.array([[0.8, 0.7], [0.85, 0.4]]), low, high, evaluations=50, tolerance=1e-9)
+    found, _ = minimize_rows(function, np.array([[0.8, 0.7], [0.85, 0.4]]), low, high, evaluations=50, tolerance=1e-9)
     assert found[0].tolist() == pytest.approx([0.2, 0.7]) and found[1].tolist() == pytest.approx([0.2, 0.2])
     _, stuck = minimize_rows(function, np.array([[0.95, 0.4]]), low[1:], high[1:], evaluations=50, tolerance=1e-9)
     assert np.isnan(stuck[0])
@@ -96,7 +94,9 @@ def test_lbfgs_never_asks_for_more_than_it_may():
         calls.append(len(x))
         return rosenbrock(x)
 
-    minimize_rows(function, np.full((3, 2), -1.2), np.full((3, 2), -2.0), np.full((3, 2), 2.0), evaluations=7, tolerance=1e-9)
+    minimize_rows(
+        function, np.full((3, 2), -1.2), np.full((3, 2), -2.0), np.full((3, 2), 2.0), evaluations=7, tolerance=1e-9
+    )
     assert len(calls) == 7
 
 
@@ -195,7 +195,10 @@ def test_constrained_suggestions_are_feasible_and_good(seed):
     weights, target = rng.normal(size=3), rng.uniform(0.5, 2.5)
     space = ww.Space(
         {"a": ww.Real(0, 1), "b": ww.Real(0, 1), "c": ww.Real(0, 1)},
-        constraints=[ww.Linear({"a": 1, "b": 2, "c": 1}, upper=float(target)), ww.Linear({"a": 1, "c": -1}, lower=-0.5)],
+        constraints=[
+            ww.Linear({"a": 1, "b": 2, "c": 1}, upper=float(target)),
+            ww.Linear({"a": 1, "c": -1}, lower=-0.5),
+        ],
     )
     w = torch.from_numpy(weights)
     x = MultiStart(screen=128)(lambda x: x @ w, Region(space), torch.Generator().manual_seed(seed))
@@ -212,7 +215,8 @@ def test_equality_and_integers_under_constraints(generator):
     x = MultiStart()(bump(target), Region(portfolio), generator)
     assert torch.allclose(x, target, atol=1e-3) and float(x.sum()) == pytest.approx(1.0, abs=1e-9)
     crew = ww.Space(
-        {"day": ww.Integer(0, 20), "night": ww.Integer(0, 20)}, constraints=[ww.Linear({"day": 2, "night": 3}, upper=31)]
+        {"day": ww.Integer(0, 20), "night": ww.Integer(0, 20)},
+        constraints=[ww.Linear({"day": 2, "night": 3}, upper=31)],
     )
     decision = crew.decode_decision(MultiStart()(lambda x: x[:, 0] + 1.2 * x[:, 1], Region(crew), generator))
     best = max((d + 1.2 * n for d, n in itertools.product(range(21), repeat=2) if 2 * d + 3 * n <= 31))
@@ -271,3 +275,70 @@ def test_spread_best_keeps_starts_apart(generator):
 def test_an_acquisition_without_finite_values_is_an_error(generator):
     with pytest.raises(ww.SolverError, match="not finite at any"):
         MultiStart()(lambda x: x[:, 0] * math.nan, Region(cube(1)), generator)
+
+
+def test_hints_do_not_take_every_start(generator):
+    """All hints on a low hill, the high hill elsewhere: half of the starts still come from the screen."""
+
+    def hills(x):
+        return bump([0.2] * 4)(x) + 2.0 * bump([0.8] * 4, sharpness=8.0)(x)
+
+    crowd = torch.full((32, 4), 0.2).double() + 0.3 * (
+        torch.rand(32, 4, generator=generator, dtype=torch.float64) - 0.5
+    )
+    x = MultiStart()(hills, Region(cube(4), hints=crowd), generator)
+    assert torch.allclose(x, torch.full((4,), 0.8).double(), atol=1e-2)
+
+
+def test_every_log_integer_can_be_chosen(generator):
+    space = ww.Space({"n": ww.Integer(1, 1000, log=True)})
+    assert len(Region(space).all_discrete(4096)) == 1000
+    target = space.encode_decisions([{"n": 777}])[0]
+    x = MultiStart()(lambda x: -(x - target).abs().sum(-1), Region(space), generator)
+    assert space.decode_decision(x) == {"n": 777}
+
+
+def test_whole_and_real_parts_of_one_equation(generator):
+    space = ww.Space(
+        {"x": ww.Real(0, 10), "n": ww.Integer(0, 10)}, constraints=[ww.Linear({"x": 1, "n": 1}, lower=7.5, upper=7.5)]
+    )
+    decision = space.decode_decision(MultiStart()(lambda x: -(x[:, 0] - 0.25).square(), Region(space), generator))
+    assert decision["n"] == 5 and decision["x"] == pytest.approx(2.5)
+    whole = ww.Space(
+        {f"n{i}": ww.Integer(0, 20) for i in range(6)},
+        constraints=[ww.Linear({f"n{i}": 1 for i in range(6)}, lower=20, upper=20)],
+    )
+    weights = torch.arange(6).double()
+    decision = whole.decode_decision(MultiStart()(lambda x: x @ weights, Region(whole), generator))
+    assert list(decision.values()) == [0, 0, 0, 0, 0, 20]
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        [ww.Linear({"a": 1, "b": 1, "c": 1}, lower=1, upper=1), ww.Linear({"a": 2, "b": 2, "c": 2}, lower=2, upper=2)],
+        [ww.Linear({"a": 1, "b": 1, "c": 1}, upper=1), ww.Linear({"a": 1, "b": 1, "c": 1}, lower=1)],
+    ],
+)
+def test_redundant_equations(constraints, generator):
+    space = ww.Space({n: ww.Real(0, 1) for n in "abc"}, constraints=constraints)
+    target = torch.tensor([0.2, 0.5, 0.3]).double()
+    assert torch.allclose(MultiStart()(bump(target), Region(space), generator), target, atol=1e-3)
+    fixed = MultiStart()(bump(target), Region(space, {"a": 0.6, "b": 0.4}), generator)
+    assert fixed.tolist() == pytest.approx([0.6, 0.4, 0.0], abs=1e-8)
+
+
+def test_a_constrained_screen_is_as_large_as_any(generator):
+    space = ww.Space({n: ww.Real(0, 1) for n in "abcd"}, constraints=[ww.Linear(dict.fromkeys("abcd", 1.0), upper=1)])
+    assert len(Region(space).points(512, generator)) == 512
+    triangle = ww.Space({n: ww.Real(0, 1) for n in "ab"}, constraints=[ww.Linear({"a": 1, "b": 1}, upper=0.75)])
+    design = [tuple(ww.Sobol(40)(i, Region(triangle), 0).tolist()) for i in range(40)]
+    assert len(set(design)) == 40
+
+
+def test_a_partly_broken_acquisition_is_used_where_it_works(generator):
+    def broken(x):
+        return torch.where(x[:, 5] > 0.5, torch.nan, mixed_score(x))
+
+    decision = MIXED.decode_decision(MultiStart()(broken, Region(MIXED), generator))
+    assert decision["kind"] == "b" and decision["count"] == 13

@@ -34,15 +34,15 @@ EXAMPLES = [
     ww.Sobol(3),
     ww.MultiStart(screen=7),
     ww.UpperConfidence(0.0),
-    ww.GaussianProcess(
-        "matern52", outcome=ww.SoftClip(2.0), fixed=ww.Hyperparameters(0.0, (0.1, 0.2), 1.0, 1e-4)
-    ),
+    ww.GaussianProcess("matern52", outcome=ww.SoftClip(2.0), fixed=ww.Hyperparameters(0.0, (0.1, 0.2), 1.0, 1e-4)),
     ww.Report(objective=ww.Minimum(), candidates="evaluated"),
     *[method() for method in METHODS.values()],
 ]
 
 
-@pytest.mark.parametrize("part", [*EXAMPLES, *(kind() for kind in OWN_PARTS if not inspect.signature(kind).parameters)], ids=repr)
+@pytest.mark.parametrize(
+    "part", [*EXAMPLES, *(kind() for kind in OWN_PARTS if not inspect.signature(kind).parameters)], ids=repr
+)
 def test_json_round_trip(part):
     again = ww.from_json(ww.to_json(part))
     assert again == part and type(again) is type(part)
@@ -111,7 +111,10 @@ def test_every_method_runs_a_study(name):
 
 # -- acquisitions, against the papers' formulas in plain numpy --------------------------------------------------------
 
-ROWS = [(x, c, y) for x, c, y in zip([0.1, 0.3, 0.45, 0.7, 0.9], [0.2, 0.5, 0.35, 0.8, 0.6], [0.3, 1.1, 0.9, 0.2, -0.4], strict=True)]
+ROWS = [
+    (x, c, y)
+    for x, c, y in zip([0.1, 0.3, 0.45, 0.7, 0.9], [0.2, 0.5, 0.35, 0.8, 0.6], [0.3, 1.1, 0.9, 0.2, -0.4], strict=True)
+]
 SCALES, NOISE, MEAN = (0.3, 0.4), 1e-2, 0.2
 
 
@@ -159,7 +162,9 @@ def test_acquisitions_are_the_papers(name):
     else:
         width = (4 / 3) ** 0.2 * np.std(seen) * 5**-0.2
         grid = np.linspace(-2, 3, 20001)
-        density = np.mean([np.exp(-0.5 * ((grid - c) / width) ** 2) for c in seen], axis=0) / (width * math.sqrt(2 * math.pi))
+        density = np.mean([np.exp(-0.5 * ((grid - c) / width) ** 2) for c in seen], axis=0) / (
+            width * math.sqrt(2 * math.pi)
+        )
         values = formula(queries.numpy(), grid.clip(0, 1), 1.5)
         want = np.trapezoid(values * density, grid, axis=-1)
         assert np.abs(ours - want).max() < 2e-3  # 128 quantiles against the integral
@@ -170,7 +175,9 @@ def test_gp_ucb_is_blind_to_contexts():
     trials = told(SHOP, [({"order": x}, {"demand": c}, y) for x, c, y in ROWS * 3])
     other = told(SHOP, [({"order": x}, {"demand": 1 - c}, y) for x, c, y in ROWS * 3])
     generator = torch.Generator().manual_seed
-    assert torch.equal(suggest(policy, trials, Request(), generator(0)).x, suggest(policy, other, Request(), generator(0)).x)
+    assert torch.equal(
+        suggest(policy, trials, Request(), generator(0)).x, suggest(policy, other, Request(), generator(0)).x
+    )
 
 
 def test_random_is_uniform_and_never_learns():

@@ -87,7 +87,7 @@ def test_values_outside_bounds_can_be_refused():
 def test_done_decisions_may_leave_the_bounds_planned_ones_may_not():
     done = BARE.check_decision("study.tell", {"a": 1.2, "b": 0}, planned=False)
     assert BARE.encode_decisions([done])[0].tolist() == [1.2, 0.0]
-    with pytest.raises(ww.SpaceError, match="got 1.2"):
+    with pytest.raises(ww.SpaceError, match=r"got 1\.2"):
         BARE.check_decision("study.assess", {"a": 1.2, "b": 0})
 
 
@@ -118,8 +118,9 @@ def test_constraints_in_user_units():
     rows, lower, upper = space.constraint_rows()
     decision = {"a": 12.0, "b": 3}
     at = float(rows[0] @ space.encode_decisions([decision])[0])
-    assert at - float(lower[0]) == pytest.approx(12 + 6 - 14)
-    assert float(upper[0]) - at == pytest.approx(25 - 18)
+    size = math.hypot(10, 8)  # the rows are divided by their norm in units of the cube
+    assert (at - float(lower[0])) * size == pytest.approx(12 + 6 - 14)
+    assert (float(upper[0]) - at) * size == pytest.approx(25 - 18)
     with pytest.raises(ww.SpaceError, match=r"1 a \+ 2 b = 12 must be >= 14"):
         space.check_decision("study.assess", {"a": 12.0, "b": 0})
 
@@ -137,9 +138,8 @@ def test_constraints_in_user_units():
 )
 def test_polytope_samples_are_inside_and_spread(rows, lower, upper, generator):
     polytope = Polytope(torch.tensor(rows).double(), torch.tensor(lower).double(), torch.tensor(upper).double())
-    center = polytope.center()
-    assert center is not None and bool(polytope.contains(center))
-    points = polytope.sample(center, 500, generator)
+    assert bool(polytope.contains(torch.from_numpy(polytope.interior.start)))
+    points = polytope.sample(500, generator)
     assert bool(polytope.contains(points).all())
     assert (points >= 0).all() and (points <= 1).all()
     assert (points.std(0) > 0.05).all()
@@ -148,7 +148,7 @@ def test_polytope_samples_are_inside_and_spread(rows, lower, upper, generator):
 def test_simplex_samples_are_uniform(generator):
     """On x1 + x2 + x3 = 1 each coordinate has mean 1/3 and variance 1/18."""
     polytope = Polytope(torch.ones(1, 3).double(), torch.ones(1).double(), torch.ones(1).double())
-    points = polytope.sample(polytope.center(), 4000, generator)
+    points = polytope.sample(4000, generator)
     assert torch.allclose(points.sum(-1), torch.ones(4000).double(), atol=1e-9)
     assert torch.allclose(points.mean(0), torch.full((3,), 1 / 3).double(), atol=5 * math.sqrt(1 / 18 / 4000))
     assert torch.allclose(points.var(0), torch.full((3,), 1 / 18).double(), rtol=0.1)
@@ -157,3 +157,42 @@ def test_simplex_samples_are_uniform(generator):
 def test_infeasible_constraints_are_refused():
     with pytest.raises(ww.SpaceError, match="no decision satisfies them all"):
         ww.Space({"a": ww.Real(0, 1)}, constraints=[ww.Linear({"a": 1}, lower=2)])
+
+
+def flat_space(*constraints):
+    return ww.Space({n: ww.Real(0, 1) for n in "abc"}, constraints=list(constraints))
+
+
+@pytest.mark.parametrize(
+    ("constraints", "dimension"),
+    [
+        ([ww.Linear({"a": 1, "b": 1}, lower=1, upper=1)], 2),
+        ([ww.Linear({"a": 1, "b": 1}, upper=1), ww.Linear({"a": 1, "b": 1}, lower=1)], 2),
+        ([ww.Linear({"a": 1}, upper=0)], 2),
+        ([ww.Linear({"a": 1, "b": 1, "c": 1}, lower=1, upper=1), ww.Linear({"a": 2, "b": 2, "c": 2}, lower=2)], 2),
+        ([ww.Linear({"a": 1, "b": 1, "c": 1}, lower=1, upper=1), ww.Linear({"a": 1}, upper=0)], 1),
+        ([ww.Linear({"a": 1, "b": 1, "c": 1}, lower=3)], 0),
+    ],
+)
+def test_flat_polytopes_are_sampled_inside_their_hull(constraints, dimension, generator):
+    space = flat_space(*constraints)
+    polytope = Polytope(*space.constraint_rows())
+    assert polytope.interior.basis.shape == (3, dimension)
+    points = polytope.sample(200, generator)
+    assert bool(polytope.contains(points).all()) and (points >= 0).all() and (points <= 1).all()
+    spread = torch.linalg.svdvals(points - points.mean(0))
+    assert int((spread > 0.5).sum()) == dimension
+    for point in points[:20]:
+        space.check_decision("test", space.decode_decision(point))
+
+
+def test_constraints_hold_in_any_unit():
+    for unit in (1e-9, 1.0, 1e9):
+        space = ww.Space(
+            {"a": ww.Real(0, unit), "b": ww.Real(0, unit)}, constraints=[ww.Linear({"a": 1, "b": 1}, upper=unit)]
+        )
+        space.check_decision("test", {"a": unit, "b": 0.0})
+        with pytest.raises(ww.SpaceError, match="must be <="):
+            space.check_decision("test", {"a": unit, "b": 1e-6 * unit})
+        rows, _, upper = space.constraint_rows()
+        assert float(rows.norm()) == pytest.approx(1.0) and float(upper[0]) == pytest.approx(1 / math.sqrt(2))

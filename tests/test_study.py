@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -87,7 +88,9 @@ def test_every_suggestion_can_be_replayed(journal):
     for i in range(9):
         suggestion = study.ask(context={"demand": 0.5} if i == 6 else None, fix={"order": 0.25} if i == 7 else None)
         if i % 3:
-            study.tell(suggestion.id, quadratic(suggestion).value, context={} if i == 6 else quadratic(suggestion).context)
+            study.tell(
+                suggestion.id, quadratic(suggestion).value, context={} if i == 6 else quadratic(suggestion).context
+            )
         if i == 5:
             study.use(policy(belief=ww.Thompson()))
     for trial in study.trials:
@@ -217,7 +220,7 @@ def test_ask_many_are_distinct():
     study = new_study()
     study.run(quadratic, 8, progress=False)
     orders = sorted(s.decision["order"] for s in study.ask_many(5))
-    assert min(b - a for a, b in zip(orders, orders[1:], strict=False)) >= 0.0125
+    assert min(b - a for a, b in itertools.pairwise(orders)) >= 0.0125
     assert len(study.pending()) == 5
 
 
@@ -435,3 +438,29 @@ def test_suggestions_do_not_depend_on_other_generators():
         torch.manual_seed(2)
         b.run(quadratic, 6, progress=False)
     assert a.trials[5].decision == b.trials[5].decision
+
+
+def test_an_ask_that_loses_to_a_policy_change_fits_anew(monkeypatch):
+    import windward.study as module
+
+    one = new_study()
+    one.run(quadratic, 8, progress=False)
+    two = ww.Study.open("shop", journal=one.journal)
+    compute, started = module.asked_body, []
+
+    def slow(*arguments):
+        body = compute(*arguments)
+        if not started:
+            started.append(True)
+            two.use(policy(context_model=ww.NoContext()))
+            two.ask()
+        return body
+
+    monkeypatch.setattr(module, "asked_body", slow)
+    one.ask()
+    assert one.journal.read("shop")[-1].body["kept"] is False
+
+
+def test_seeds_beyond_32_bits_differ():
+    first = [new_study(seed=seed).ask().decision["order"] for seed in (0, 1, 2**32, 2**33)]
+    assert len(set(first)) == 4

@@ -260,3 +260,60 @@ def test_joint_samples_have_the_joint_moments(kernel):
     assert ((draws.std(0) / std[0] - 1).abs() <= 5 / math.sqrt(8000)).all()
     average = posterior.average(x[None], contexts)[1]
     assert abs(float(draws.mean(1).std() / average) - 1) <= 5 / math.sqrt(8000)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 2e4, 1.7e9])
+def test_contexts_far_from_zero_keep_their_meaning(offset):
+    data = random_dataset(30, 1, 1)
+    space = ww.Space({"x0": ww.Real(0, 1)}, {"c0": ww.Real(offset, offset + 1)})
+    moved = Dataset(data.x, data.c + offset, data.y, data.noise, space.roles)
+    points = torch.linspace(0, 1, 9, dtype=torch.float64)[:, None]
+    x = torch.tensor([[0.5]], dtype=torch.float64)
+    base, other = GaussianProcess().fit(data), GaussianProcess().fit(moved)
+    for a, b in zip(base.marginals(x, points), other.marginals(x, points + offset), strict=True):
+        assert torch.allclose(a, b, atol=1e-6 if offset < 1e6 else 1e-4)  # a double has 2e-7 left at 1.7e9
+
+
+def test_one_outlier_leaves_an_unbounded_context_its_resolution():
+    data = random_dataset(60, 1, 1, noise=0.001)
+    space = ww.Space({"x0": ww.Real(0, 1)}, {"c0": ww.Real()})
+    c = data.c.clone()
+    c[0] = 1e4
+    posterior = GaussianProcess().fit(Dataset(data.x, c, data.y, data.noise, space.roles))
+    fitted = torch.cat([posterior.marginals(data.x[i : i + 1], c[i : i + 1])[0][0] for i in range(1, 60)])
+    assert float((fitted - data.y[1:]).abs().max()) < 0.1
+
+
+def test_soft_clip_mirrors_and_meets_any_outlier():
+    y = torch.tensor([0.0, 1.0, 2.0, 50.0], dtype=torch.float64)
+    assert torch.allclose(ww.SoftClip().scaled(y).values, -ww.SoftClip().scaled(-y).values, atol=1e-12)
+    normal = torch.randn(30, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    for size in (1e6, 1e13, 1e60):
+        assert (
+            float(
+                ww.SoftClip().scaled(torch.cat([normal, torch.tensor([size], dtype=torch.float64)])).values[:-1].std()
+            )
+            > 0.02
+        )
+
+
+def test_too_little_noise_is_a_solver_error():
+    fixed = Hyperparameters(0.0, (1.0, 1.0, 1.0), 1.0, 1e-18)
+    data = random_dataset(3, 2, 1)
+    posterior = GaussianProcess(fixed=fixed).at(data, fixed)
+    with pytest.raises(ww.SolverError, match="larger noise"):
+        posterior.condition(data.x[:1].repeat(3, 1), data.c[:1].repeat(3, 1))
+
+
+def test_blocks_do_not_change_anything(monkeypatch, generator):
+    import windward.surrogate.marginals as module
+
+    points = torch.rand(30, 1, generator=generator, dtype=torch.float64)
+    x = torch.rand(17, 2, generator=generator, dtype=torch.float64)
+    for kernel in ("squared_exponential", "matern52"):
+        whole = posterior_for(kernel).marginals(x, points)
+        monkeypatch.setattr(module, "BLOCK", 100)
+        parts = posterior_for(kernel).marginals(x, points)
+        monkeypatch.undo()
+        for a, b in zip(whole, parts, strict=True):
+            assert torch.allclose(a, b, atol=1e-13)

@@ -91,7 +91,9 @@ def test_likelihood_and_gradient_match_oracle(kernel, n, d, k, noise):
         total.backward()
     assert value == pytest.approx(float(total.detach()), abs=1e-8 * max(1.0, abs(value)))
     want = torch.cat([model.covar_module.raw_lengthscale.grad[0], model.likelihood.raw_noise.grad.reshape(1)])
-    want = want * torch.tensor([*start.length_scales, noise], dtype=torch.float64)  # theirs is in the value, ours in its logarithm
+    want = want * torch.tensor(
+        [*start.length_scales, noise], dtype=torch.float64
+    )  # theirs is in the value, ours in its logarithm
     # Relative to the largest entry: at noise 1e-4 the gradient's own conditioning is 1e4.
     assert np.abs(gradient - want.numpy()).max() <= 1e-8 * max(1.0, float(want.abs().max()))
     assert abs(float(model.mean_module.raw_constant.grad)) <= 1e-6 * n / noise**0.5  # the profiled mean is stationary

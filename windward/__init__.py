@@ -7,7 +7,7 @@ distribution and honest about what has not arrived. Start with `Space`, `Study` 
 
 from windward import papers
 from windward.beliefs import PosteriorMean, Thompson, UpperConfidence
-from windward.contexts import Box, Contexts, Empirical, Grid, KernelDensity, NoContext
+from windward.contexts import Box, Contexts, Distribution, Empirical, Grid, KernelDensity, Known, NoContext
 from windward.design import RandomDesign, Sobol
 from windward.errors import (
     ArgumentError,
@@ -21,7 +21,6 @@ from windward.errors import (
 )
 from windward.feedback import Hallucinate, Ignore
 from windward.journal import MemoryJournal, delete_study, studies
-from windward.known import Distribution, Known
 from windward.maximize import MultiStart, OverGrid
 from windward.objectives import Expected, Minimum
 from windward.parameters import Categorical, Integer, Linear, Real

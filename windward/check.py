@@ -13,6 +13,9 @@ from typing import Any
 
 from windward.errors import ArgumentError
 
+# Larger numbers are refused wherever one is given: their squares overflow.
+LARGEST = 1e150
+
 
 def number(
     call: str,
@@ -31,8 +34,8 @@ def number(
         result = float(value)
     except OverflowError:  # a whole number beyond the floats
         result = math.inf
-    if not math.isfinite(result):
-        raise ArgumentError(f"{call}({name}={value!r}): {name} must be finite.")
+    if not abs(result) <= LARGEST:
+        raise ArgumentError(f"{call}({name}={value!r}): {name} must be finite, at most {LARGEST:g} in size.")
     if result < low or (open_low and result == low):
         raise ArgumentError(f"{call}({name}={value!r}): {name} must be {'>' if open_low else '>='} {low:g}.")
     if result > high or (open_high and result == high):

@@ -12,6 +12,9 @@ from windward import check
 from windward.region import Region
 from windward.space import Space
 
+# The stream of the design; the rounds of a study use the streams from 0 upward.
+DESIGN_STREAM = 2**40
+
 
 @runtime_checkable
 class Design(Protocol):
@@ -46,7 +49,7 @@ class Sobol:
     def __call__(self, round: int, region: Region, seed: int) -> Tensor:
         # Sobol points come in a fixed order, so drawing more gives the same ones first; a power of two keeps them even.
         count = max(64, 2 ** (round + 1).bit_length())
-        points = region.points(count, torch.Generator().manual_seed(seed))
+        points = region.points(count, torch.Generator().manual_seed(hash_seed(seed, DESIGN_STREAM)))
         return points[round % len(points)]
 
 

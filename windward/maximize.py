@@ -18,7 +18,7 @@ from windward import check
 from windward.errors import SolverError
 from windward.lbfgs import Array, minimize_rows
 from windward.parameters import Categorical, Integer
-from windward.polytope import Polytope
+from windward.polytope import Interior
 from windward.region import LEAST_DISTANCE, Region
 
 Acquisition: TypeAlias = Callable[[Tensor], Tensor]
@@ -61,15 +61,22 @@ class MultiStart:
         if every is not None:
             return best(every, values_of(acquisition, every), region)
         points = region.points(self.screen, generator)
-        if region.hints is not None and len(region.hints):
-            hints = region.valid(region.hints)
-            points = torch.cat([points, hints[region.feasible(hints)]])
         values = values_of(acquisition, points)
-        starts = points[spread_best(points, values, self.starts)]
+        chosen = spread_best(points, values, self.starts)
+        if region.hints is not None and len(region.hints):
+            # Hints take at most half of the starts: all of them may stand on one hill.
+            hints = region.repaired(region.valid(region.hints))
+            hints = hints[region.feasible(hints)]
+            hint_values = values_of(acquisition, hints)
+            best_hints = spread_best(hints, hint_values, (self.starts + 1) // 2)
+            starts = torch.cat([hints[best_hints], points[chosen[: self.starts - len(best_hints)]]])
+            points, values = torch.cat([points, hints]), torch.cat([values, hint_values])
+        else:
+            starts = points[chosen]
         level = _level(values)
         refined, refined_values = self._refine(acquisition, region, starts, level)
         if region.discrete:
-            refined, refined_values = self._exchange(acquisition, region, refined, refined_values, level, generator)
+            refined, refined_values = self._exchange(acquisition, region, refined, refined_values, level)
         candidates, scores = torch.cat([refined, points]), torch.cat([refined_values, values])
         top = refined[refined_values.argmax()]
         if not bool(region.clear(top[None]).all()):
@@ -103,7 +110,8 @@ class MultiStart:
         found, lowest = minimize_rows(
             negative, whole, low, high, evaluations=self.evaluations, tolerance=self.tolerance
         )
-        return torch.from_numpy(found), top - spread * torch.from_numpy(lowest)
+        values = top - spread * torch.from_numpy(lowest)
+        return torch.from_numpy(found), torch.where(torch.isfinite(values), values, -torch.inf)
 
     def _exchange(
         self,
@@ -112,7 +120,6 @@ class MultiStart:
         points: Tensor,
         values: Tensor,
         level: tuple[float, float],
-        generator: torch.Generator,
     ) -> tuple[Tensor, Tensor]:
         """Improve the best points by single discrete moves, refining the continuous columns after each."""
         order = values.argsort(descending=True)[: max(1, self.starts // 2)]
@@ -120,7 +127,7 @@ class MultiStart:
         for _ in range(EXCHANGES):
             moved = False
             for row in range(len(points)):
-                near = region.neighbours(points[row], generator)
+                near = region.neighbours(points[row])
                 scores = values_of(acquisition, near)
                 top = int(scores.argmax())
                 if scores[top] > values[row] + 1e-12 * (1.0 + values[row].abs()):
@@ -175,9 +182,10 @@ def _level(values: Tensor) -> tuple[float, float]:
 
 
 def values_of(acquisition: Acquisition, points: Tensor) -> Tensor:
-    """Return the acquisition at points `"n d"` without its gradient; `"n"`."""
+    """Return the acquisition at points `"n d"` without its gradient, minus infinity where it is not finite; `"n"`."""
     with torch.no_grad():
-        return acquisition(points)
+        values = acquisition(points)
+    return torch.where(torch.isfinite(values), values, -torch.inf)
 
 
 def value_and_gradient(acquisition: Acquisition, points: Tensor) -> tuple[Array, Array]:
@@ -200,6 +208,8 @@ def best(points: Tensor, values: Tensor, region: Region) -> Tensor:
 
 def spread_best(points: Tensor, values: Tensor, count: int) -> Tensor:
     """Return indices of the best points, each at least a little apart from those before it."""
+    if len(points) == 0:
+        return torch.zeros(0, dtype=torch.int64)
     ranked = torch.where(torch.isfinite(values), values, -torch.inf).argsort(descending=True)
     # Two starts nearer than this climb the same hill; it is a tenth of the cube's diagonal in the plane.
     apart = 0.1 * math.sqrt(points.shape[1])
@@ -217,7 +227,7 @@ def spread_best(points: Tensor, values: Tensor, count: int) -> Tensor:
 def _refine_constrained(
     acquisition: Acquisition, region: Region, starts: Tensor, level: tuple[float, float], evaluations: int
 ) -> tuple[Tensor, Tensor]:
-    """Climb from each start by SLSQP inside the constraints; a result that leaves them is not used."""
+    """Climb from each start by SLSQP along the constraints' affine hull; a result that leaves them is not used."""
     from scipy.optimize import LinearConstraint, minimize
 
     assert region.polytope is not None
@@ -225,30 +235,32 @@ def _refine_constrained(
     moving = region.continuous
     found = starts.clone()
     for row, start in enumerate(starts):
-        inner: Polytope = region.polytope.on(moving, start)
-        touched = (inner.rows != 0).any(-1)
+        inner = region.polytope.on(moving, start).interior
+        if inner is None or inner.basis.shape[1] == 0:
+            continue
 
-        def negative(free: Array, start: Tensor = start) -> tuple[float, Array]:
+        def negative(z: Array, start: Tensor = start, inner: Interior = inner) -> tuple[float, Array]:
             x = start.clone()
-            x[moving] = torch.from_numpy(free)
+            x[moving] = torch.from_numpy(inner.at(z))
             value, gradient = value_and_gradient(acquisition, x[None])
-            return (top - float(value[0])) / spread, -gradient[0][moving.numpy()] / spread
+            return (top - float(value[0])) / spread, -gradient[0][moving.numpy()] @ inner.basis / spread
 
-        rows = LinearConstraint(inner.rows[touched].numpy(), inner.lower[touched].numpy(), inner.upper[touched].numpy())
         answer = minimize(
             negative,
-            start[moving].numpy(),
+            (start[moving].numpy() - inner.start) @ inner.basis,
             jac=True,
             method="SLSQP",
-            bounds=[(0.0, 1.0)] * int(moving.sum()),
-            constraints=[rows] if bool(touched.any()) else [],
+            constraints=[LinearConstraint(inner.sides, -np.inf, inner.room)],
             options={"maxiter": evaluations, "ftol": 1e-10},
         )
         refined = start.clone()
-        refined[moving] = torch.from_numpy(np.clip(answer.x, 0.0, 1.0))
+        refined[moving] = torch.from_numpy(inner.at(answer.x))
         if bool(torch.isfinite(refined).all()) and bool(region.feasible(refined)):
             found[row] = refined
-    return found, values_of(acquisition, found)
+    values = values_of(acquisition, found)
+    before = values_of(acquisition, starts)
+    better = values >= before
+    return torch.where(better[:, None], found, starts), torch.where(better, values, before)
 
 
 def _beside(top: Tensor, region: Region, generator: torch.Generator) -> Tensor:

@@ -13,11 +13,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from windward.check import LARGEST
 from windward.errors import SpaceError
 
 Value: TypeAlias = float | int | str | bool
 Outside: TypeAlias = Literal["keep", "clip", "error"]
 Array: TypeAlias = NDArray[np.float64]
+
+LARGEST_LOG = math.log(LARGEST)
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Real:
 
     def from_own(self, row: Array) -> float:
         """Return the value at one point in own units."""
-        return math.exp(row[0]) if self.log else float(row[0])
+        return math.exp(min(row[0], LARGEST_LOG)) if self.log else float(row[0])
 
     def to_unit(self, values: Sequence[Any] | Array) -> Array:
         """Return `"n 1"` with `low` at 0 and `high` at 1."""
@@ -105,7 +108,7 @@ class Integer:
 
     def from_own(self, row: Array) -> int:
         """Return the nearest whole number to one point in own units."""
-        return round(math.exp(row[0]) if self.log else float(row[0]))
+        return round(math.exp(min(row[0], LARGEST_LOG)) if self.log else float(row[0]))
 
     def to_unit(self, values: Sequence[Any] | Array) -> Array:
         """Return `"n 1"` with `low` at 0 and `high` at 1."""
@@ -226,10 +229,16 @@ class Linear:
             if isinstance(parameter, Categorical) or parameter.log:
                 raise SpaceError(f"Linear({{{name!r}: ...}}): only Real and Integer without log can be constrained.")
 
-    def check_values(self, call: str, decision: Mapping[str, Value], slack: float) -> None:
+    def check_values(
+        self, call: str, decision: Mapping[str, Value], parameters: Mapping[str, Parameter], slack: float
+    ) -> None:
         """Raise `SpaceError` where a decision breaks the constraint by more than rounding."""
-        terms = [coefficient * float(decision[name]) for name, coefficient in self.coefficients.items()]
-        total, room = sum(terms), slack * (1.0 + sum(abs(term) for term in terms))
+        total = sum(coefficient * float(decision[name]) for name, coefficient in self.coefficients.items())
+        sizes = [
+            abs(coefficient) * max(abs(bound) for bound in parameters[name].own_bounds()[0])
+            for name, coefficient in self.coefficients.items()
+        ]
+        room = slack * sum(sizes)
         shown = " + ".join(f"{coefficient:g} {name}" for name, coefficient in self.coefficients.items())
         if self.upper is not None and total > self.upper + room:
             raise SpaceError(f"{call}: {shown} = {total:g} must be <= {self.upper:g}.")
@@ -271,8 +280,8 @@ def _number(where: str, what: str, value: object) -> float:
         result = float(value)
     except OverflowError:
         result = math.inf
-    if not math.isfinite(result):
-        raise SpaceError(f"{where}: {what} must be finite, got {value!r}.")
+    if not abs(result) <= LARGEST:
+        raise SpaceError(f"{where}: {what} must be finite, at most {LARGEST:g} in size, got {value!r}.")
     return result
 
 
@@ -290,8 +299,6 @@ def _check_numeric(parameter: Real | Integer) -> None:
         raise SpaceError(f"{kind}(outside={parameter.outside!r}): outside must be 'keep', 'clip' or 'error'.")
     if parameter.low is not None and parameter.high is not None and not parameter.low < parameter.high:
         raise SpaceError(f"{kind}({parameter.low}, {parameter.high}): low must be below high.")
-    if parameter.low is not None and parameter.high is not None and not math.isfinite(parameter.high - parameter.low):
-        raise SpaceError(f"{kind}({parameter.low}, {parameter.high}): the bounds are too far apart for a float.")
     if parameter.log and parameter.low is not None and parameter.low <= 0:
         raise SpaceError(f"{kind}(low={parameter.low}, log=True): low must be > 0 for a log parameter.")
     if parameter.log and parameter.low is None and parameter.high is not None and parameter.high <= 0:

@@ -8,11 +8,10 @@ from typing import Any
 
 from windward.beliefs import PosteriorMean, Thompson, UpperConfidence
 from windward.codec import decode, dumps, encode, table_of
-from windward.contexts import Box, Empirical, Grid, KernelDensity, NoContext
+from windward.contexts import Box, Distribution, Empirical, Grid, KernelDensity, Known, NoContext
 from windward.design import RandomDesign, Sobol
 from windward.errors import ArgumentError
 from windward.feedback import Hallucinate, Ignore
-from windward.known import Distribution, Known
 from windward.maximize import MultiStart, OverGrid
 from windward.objectives import Expected, Minimum
 from windward.parameters import Categorical, Integer, Linear, Real

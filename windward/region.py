@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,8 +20,10 @@ from windward.space import Space
 # A suggestion keeps this share of the cube's diagonal from every pending decision: far enough to tell their values
 # apart, near enough not to leave a peak.
 LEAST_DISTANCE = 0.0125
-# Rejection from the cube is tried before hit-and-run: it keeps Sobol's evenness where at least this share is feasible.
-LEAST_ACCEPTANCE = 0.02
+# Up to this many Sobol points are drawn for each that is wanted under constraints; the walk fills up what is missing.
+MOST_REJECTED = 16
+# Alternating projections that move a decision onto the constraints; each halves the miss or better in practice.
+REPAIRS = 50
 
 
 @dataclass(frozen=True)
@@ -85,14 +88,19 @@ class Region:
         return torch.where(mask, values, self.space.snap(x))
 
     def points(self, count: int, generator: torch.Generator) -> Tensor:
-        """Return about `count` spread, valid and feasible points; `"n d"`, never empty."""
-        drawn = self.valid(sobol(self.space.decision_width, count, generator))
+        """Return `count` spread, valid and feasible points; fewer only where there are no more. Never empty.
+
+        The first points do not depend on `count` as long as Sobol's sequence alone gives enough that are feasible.
+        """
         if self.polytope is None:
-            return drawn
-        inside = drawn[self.feasible(drawn)]
-        if len(inside) >= LEAST_ACCEPTANCE * count and len(inside) >= 16:
-            return inside
-        return torch.cat([inside, self._walked(count, generator)])
+            return self.valid(sobol(self.space.decision_width, count, generator))
+        drawn = self.valid(sobol(self.space.decision_width, MOST_REJECTED * count, generator))
+        inside = drawn[self.feasible(drawn)][:count]
+        if len(inside) < count:
+            inside = torch.cat([inside, self._walked(count - len(inside), generator)])
+        if len(inside) == 0:
+            raise self._nowhere()
+        return inside
 
     def all_discrete(self, limit: int) -> Tensor | None:
         """Return every valid decision where there is nothing continuous and no more than `limit` of them."""
@@ -116,37 +124,61 @@ class Region:
         ]
         return product(axes)
 
-    def neighbours(self, x: Tensor, generator: torch.Generator) -> Tensor:
-        """Return decisions that differ from `x` `"d"` in one discrete parameter: each choice, steps, a few leaps."""
+    def neighbours(self, x: Tensor) -> Tensor:
+        """Return decisions beside `x` `"d"` in its discrete parameters: every choice of one, steps of one or of a pair."""
         moves = [x[None, :]]
         for name in self.discrete:
-            columns, parameter = self.space.decision_columns[name], self.space.decision[name]
             options = _options(self.space, name, 64)
-            if isinstance(parameter, Integer):
-                here = parameter.from_unit(x[columns].numpy())
-                near = [here + step for step in (-2, -1, 1, 2)]
-                inside = [value for value in near if parameter.low <= value <= parameter.high]  # type: ignore[operator]
-                options = torch.cat([options, torch.from_numpy(parameter.to_unit(inside))]) if inside else options
             block = x.repeat(len(options), 1)
-            block[:, columns] = options
-            moves.append(block)
-        points = torch.cat(moves)
+            block[:, self.space.decision_columns[name]] = options
+            moves += [block, *(self._stepped(x, {name: step}) for step in (-2, -1, 1, 2))]
+        if self.polytope is not None:  # a constraint may let two whole numbers move only together
+            whole = [name for name in self.discrete if isinstance(self.space.decision[name], Integer)]
+            moves += [
+                self._stepped(x, {one: step, other: back})
+                for one, other in itertools.permutations(whole, 2)
+                for step, back in ((1, -1), (1, 1), (-1, -1))
+            ]
+        points = self.repaired(torch.cat(moves))
         return points[self.feasible(points)]
+
+    def repaired(self, x: Tensor) -> Tensor:
+        """Return points `"b d"` whose continuous columns are moved, as little as may be, towards the constraints."""
+        if self.polytope is None or not bool(self.continuous.any()):
+            return x
+        rows = self.polytope.rows[:, self.continuous]
+        pull, x = torch.linalg.pinv(rows).T, x.clone()
+        for _ in range(REPAIRS):  # alternating projections onto the rows and the cube
+            total = x @ self.polytope.rows.T
+            miss = (self.polytope.upper - total).clamp_max(0.0) + (self.polytope.lower - total).clamp_min(0.0)
+            if float(miss.abs().max()) <= 1e-12:
+                break
+            x[:, self.continuous] = (x[:, self.continuous] + miss @ pull).clamp(0.0, 1.0)
+        return x
+
+    def _stepped(self, x: Tensor, steps: dict[str, int]) -> Tensor:
+        """Return `x` with whole numbers moved by steps, `"1 d"`, or `"0 d"` where one would leave its bounds."""
+        moved = x.clone()
+        for name, step in steps.items():
+            parameter, columns = self.space.decision[name], self.space.decision_columns[name]
+            if not isinstance(parameter, Integer) or parameter.low is None or parameter.high is None:
+                return x[None, :][:0]
+            value = parameter.from_unit(x[columns].numpy()) + step
+            if not parameter.low <= value <= parameter.high:
+                return x[None, :][:0]
+            moved[columns] = torch.from_numpy(parameter.to_unit([value])[0])
+        return moved[None, :]
 
     def _walked(self, count: int, generator: torch.Generator) -> Tensor:
         assert self.polytope is not None
         mask, values = self.held
         inner = self.polytope.on(~mask, values)
-        start = inner.center()
-        if start is None:
+        if inner.interior is None:
             raise self._nowhere()
         x = values.repeat(count, 1)
-        x[:, ~mask] = inner.sample(start, count, generator)
-        snapped = self.valid(x)
-        kept = snapped[self.feasible(snapped)]
-        if len(kept) == 0:
-            raise self._nowhere()
-        return kept
+        x[:, ~mask] = inner.sample(count, generator)
+        snapped = self.repaired(self.valid(x))
+        return snapped[self.feasible(snapped)]
 
     def _nowhere(self) -> SpaceError:
         if self.fixed:
@@ -162,6 +194,8 @@ def _options(space: Space, name: str, limit: int) -> Tensor:
     if isinstance(parameter, Categorical):
         return torch.eye(parameter.width, dtype=torch.float64)
     assert isinstance(parameter, Integer) and parameter.low is not None and parameter.high is not None
-    count = min(parameter.high - parameter.low + 1, limit)
-    ladder = parameter.nearest(torch.linspace(0.0, 1.0, count, dtype=torch.float64).numpy())
+    if parameter.high - parameter.low < limit:
+        ladder = np.arange(parameter.low, parameter.high + 1, dtype=np.float64)
+    else:
+        ladder = parameter.nearest(np.linspace(0.0, 1.0, limit))
     return torch.from_numpy(np.unique(parameter.to_unit(ladder), axis=0))

@@ -23,7 +23,7 @@ from windward.parameters import Categorical, Integer, Linear, Parameter, Real, V
 
 Values = Mapping[str, Value]
 
-# How far, relative to the sizes of its terms, a decision may break a linear constraint: rounding of sums alone.
+# How far, relative to the largest sizes of its terms, a decision may break a linear constraint: rounding of sums alone.
 CONSTRAINT_SLACK = 1e-9
 
 
@@ -202,7 +202,7 @@ class Space:
         clean = _check_values(call, "decision", self.decision, decision, partial=partial, strict=planned)
         if planned and not partial:
             for constraint in self.constraints:
-                constraint.check_values(call, clean, CONSTRAINT_SLACK)
+                constraint.check_values(call, clean, self.decision, CONSTRAINT_SLACK)
         return clean
 
     def check_context(self, call: str, context: object, *, partial: bool = False) -> dict[str, Value]:
@@ -210,7 +210,7 @@ class Space:
         return _check_values(call, "context", self.context, context, partial=partial, strict=False)
 
     def constraint_rows(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return `(rows, lower, upper)` with lower <= rows @ x <= upper on the unit cube; `"m d"`, `"m"`, `"m"`."""
+        """Return `(rows, lower, upper)` with lower <= rows @ x <= upper on the unit cube, each row of norm one."""
         rows = torch.zeros(len(self.constraints), self.decision_width, dtype=torch.float64)
         lower = torch.full((len(self.constraints),), -torch.inf, dtype=torch.float64)
         upper = torch.full_like(lower, torch.inf)
@@ -220,15 +220,17 @@ class Space:
                 low, high = self.decision[name].own_bounds()[0]
                 rows[index, self.decision_columns[name]] = coefficient * (high - low)
                 offset += coefficient * low
-            lower[index] = -torch.inf if constraint.lower is None else constraint.lower - offset
-            upper[index] = torch.inf if constraint.upper is None else constraint.upper - offset
+            size = float(rows[index].norm())  # rows of norm one: slack then means the same for every unit
+            rows[index] /= size
+            lower[index] = -torch.inf if constraint.lower is None else (constraint.lower - offset) / size
+            upper[index] = torch.inf if constraint.upper is None else (constraint.upper - offset) / size
         return rows, lower, upper
 
     def _check_feasible(self) -> None:
         from windward.polytope import Polytope  # here: it imports scipy.optimize, which most spaces never need
 
         rows, lower, upper = self.constraint_rows()
-        if Polytope(rows, lower, upper).center() is None:
+        if Polytope(rows, lower, upper).interior is None:
             raise SpaceError(f"Space(constraints={list(self.constraints)}): no decision satisfies them all.")
 
 

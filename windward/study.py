@@ -176,12 +176,13 @@ class Study:
         """
         given = self._check_context("study.ask", context, partial=True)
         fixed = self.space.check_decision("study.ask(fix=...)", {} if fix is None else fix, partial=True)
-        key, kept = _new_key(), None
+        key, kept, kept_for = _new_key(), None, None
         for _ in range(MOST_RETRIES):
             self.sync()
             with self._lock:
                 trials, read, policy = self.trials, self._history.head, self.policy
-                start = Start(self._history.hyperparameters) if kept is None else Start(kept, keep=True)
+                keep = kept is not None and policy == kept_for  # another policy may mean something else by them
+                start = Start(kept, keep=True) if keep else Start(self._history.hyperparameters)
             now = self._now()
             body = asked_body(policy, trials, Request(given, fixed, now, self.seed, start), read)
             fit = None if body["fit"] is None else decode(body["fit"], self._table)  # unreadable: refused unwritten
@@ -190,7 +191,7 @@ class Study:
             if written is not None:
                 return _suggestion(self._trial_of(key, written))
             # Another process asked meanwhile: with the same hyper-parameters, take its pending decision into account.
-            kept = fit
+            kept, kept_for = fit, policy
         raise JournalError(f"study.ask: other processes asked first {MOST_RETRIES} times in a row; try again.")
 
     def ask_many(self, count: int) -> list[Suggestion]:

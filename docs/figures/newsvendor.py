@@ -1,6 +1,6 @@
 """The README's picture: what the demo learns, and what it costs to ignore the demand.
 
-    python docs/figures/newsvendor.py        writes docs/figures/newsvendor.png
+python docs/figures/newsvendor.py        writes docs/figures/newsvendor.png
 """
 
 from __future__ import annotations

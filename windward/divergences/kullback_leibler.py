@@ -36,7 +36,7 @@ class KullbackLeibler:
     def distance(self, weights: Tensor, contexts: Contexts) -> Tensor:
         """Return sum q log(q / p), infinite where q leaves the support of p; `"*b"`."""
         q, p = check_weights("KullbackLeibler.distance", weights, contexts), contexts.weights
-        inside = torch.special.xlogy(q, q) - torch.special.xlogy(q, p.where(p > 0, torch.ones_like(p)))
+        inside: Tensor = torch.special.xlogy(q, q) - torch.special.xlogy(q, p.where(p > 0, torch.ones_like(p)))
         outside = (q.where(p == 0, torch.zeros_like(q)) > 0).any(-1)
         return inside.sum(-1).masked_fill(outside, torch.inf)
 
@@ -118,7 +118,7 @@ def _tilt(excess: Tensor, p: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _attached(number: Tensor, values: Tensor, weights: Tensor, open_rows: Tensor) -> Tensor:
-    """Return lambda with its gradient, d lambda / d f_i = lambda q_i (f_i - E_q f) / Var_q f, by the implicit function theorem."""
+    """Return lambda with its gradient lambda q_i (f_i - E_q f) / Var_q f, by the implicit function theorem."""
     if not values.requires_grad:
         return number
     f = values.detach()

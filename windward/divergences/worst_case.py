@@ -66,8 +66,7 @@ class Problem:
         try:
             radii = torch.as_tensor(radius, dtype=torch.float64, device=values.device).expand(shape)
         except RuntimeError as error:
-            given = tuple(radius.shape) if isinstance(radius, Tensor) else radius
-            raise ArgumentError(f"{call}: radius {given} does not broadcast over {tuple(shape)}.") from error
+            raise ArgumentError(f"{call}: radius {radius!r} does not broadcast over {tuple(shape)}.") from error
         except TypeError as error:
             raise ArgumentError(f"{call}(radius={radius!r}): radius must be a number or a tensor.") from error
         if bool(torch.isnan(radii).any()) or bool((radii < 0).any()):
@@ -89,7 +88,9 @@ def check_weights(call: str, weights: Tensor, contexts: Contexts) -> Tensor:
     """Return weights `"*b n"` for a distance, or raise `ArgumentError`."""
     if not isinstance(weights, Tensor) or weights.ndim == 0 or weights.shape[-1] != len(contexts):
         given = tuple(weights.shape) if isinstance(weights, Tensor) else type(weights).__name__
-        raise ArgumentError(f"{call}: weights must be a tensor whose last axis has the {len(contexts)} contexts, got {given}.")
+        raise ArgumentError(
+            f"{call}: weights must be a tensor whose last axis has the {len(contexts)} contexts, got {given}."
+        )
     if not bool(torch.isfinite(weights).all()) or bool((weights < -1e-9).any()):
         raise ArgumentError(f"{call}: weights must be finite and >= 0.")
     if bool(((weights.sum(-1) - 1.0).abs() > 1e-6).any()):

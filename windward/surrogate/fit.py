@@ -36,6 +36,7 @@ FIT_TOLERANCE = 1e-6
 FIT_EVALUATIONS = 200
 # Least variance of an observation whose noise the caller gave: keeps repeated exact observations solvable.
 LEAST_GIVEN_NOISE = 1e-6
+MOST_GIVEN_NOISE = 1e20  # an observation with more says nothing, and its square would overflow
 
 
 @dataclass(frozen=True)
@@ -104,8 +105,14 @@ class GaussianProcess:
         mode = Hyperparameters(0.0, (length_scale_prior(count).mode,) * count, 1.0, NOISE_PRIOR.mode)
         if len(data.y) < 2:
             return mode
-        starts = [mode] if start is None or len(start.length_scales) != count else [start, mode]
-        return problem.search(starts)
+        if start is not None and len(start.length_scales) == count:
+            return problem.search([start, mode])
+        # A first fit also looks from rougher and smoother functions: the likelihood has several hills.
+        others = [
+            Hyperparameters(0.0, tuple(factor * scale for scale in mode.length_scales), 1.0, LEAST_NOISE * 10)
+            for factor in (0.3, 3.0)
+        ]
+        return problem.search([mode, *others])
 
     def at(self, data: Dataset, hyperparameters: Hyperparameters) -> GaussianPosterior:
         """Return the posterior with these hyper-parameters, nothing fitted."""
@@ -132,14 +139,15 @@ class GaussianProcess:
         """Return the marginal likelihood of these data as a function of the hyper-parameters."""
         scaled = self.outcome.scaled(data.y, data.floor)
         x_unit = torch.tensor(data.roles.x_scales, dtype=data.x.dtype, device=data.x.device)
-        c_unit = _context_units(data)
-        given = (data.noise / scaled.scale).square().clamp_min(LEAST_GIVEN_NOISE)
+        c_origin, c_unit = _context_units(data)
+        given = (data.noise / scaled.scale).square().clamp(LEAST_GIVEN_NOISE, MOST_GIVEN_NOISE)
         return Likelihood(
             self.kernel,
-            torch.cat([data.x / x_unit, data.c / c_unit], dim=1),
+            torch.cat([data.x / x_unit, (data.c - c_origin) / c_unit], dim=1),
             torch.tensor((*data.roles.x_groups, *data.roles.c_groups), device=data.x.device),
             data.x.shape[1],
             torch.cat([x_unit, c_unit]),
+            c_origin,
             scaled.values,
             given,
             scaled.shift,
@@ -157,6 +165,7 @@ class Likelihood:
     groups: Tensor  # "D", which length-scale each column has
     decision_width: int
     units: Tensor  # "D"
+    c_origin: Tensor  # "k"
     y: Tensor  # "n", scaled outcomes
     given_noise: Tensor  # "n", noise variances the caller gave, NaN where they are fitted
     shift: float
@@ -178,7 +187,7 @@ class Likelihood:
             )
         per_column = scales.expand(self.parameters)[self.groups] if len(scales) == 1 else scales[self.groups]
         rates = 1.0 / (self.units * per_column)
-        return Inputs(rates[: self.decision_width], rates[self.decision_width :])
+        return Inputs(rates[: self.decision_width], rates[self.decision_width :], self.c_origin)
 
     def noise(self, fitted: float | Tensor) -> Tensor:
         """Return the noise variances `"n"`: the caller's where given, the fitted one elsewhere."""
@@ -243,13 +252,23 @@ class Likelihood:
         return Hyperparameters(mean, tuple(scales), 1.0, noise)
 
 
-def _context_units(data: Dataset) -> Tensor:
-    """Return what one unit of each context column is: its declared range, else the range seen, else 1."""
-    units = []
+def _context_units(data: Dataset) -> tuple[Tensor, Tensor]:
+    """Return where each context column begins and what one unit of it is; `"k"` each.
+
+    The unit is the declared range; without one, the central nine tenths of what was seen (one outlier must not set it),
+    else all of it, else 1. The origin is the median, so that no precision is lost to an offset.
+    """
+    origins, units = [], []
     for column, declared in enumerate(data.roles.c_scales):
-        seen = float(data.c[:, column].max() - data.c[:, column].min()) if len(data.c) else 0.0
-        units.append(declared if declared is not None else (seen if seen > 0.0 else 1.0))
-    return torch.tensor(units, dtype=data.c.dtype, device=data.c.device)
+        seen = data.c[:, column] if len(data.c) else torch.zeros(1, dtype=data.c.dtype)
+        low, middle, high = torch.quantile(seen, torch.tensor([0.05, 0.5, 0.95], dtype=seen.dtype)).tolist()
+        spans = (declared or 0.0, (high - low) / 0.9, float(seen.max() - seen.min()), 1.0)
+        units.append(next(span for span in spans if span > 0.0))
+        origins.append(middle)
+    return (
+        torch.tensor(origins, dtype=data.c.dtype, device=data.c.device),
+        torch.tensor(units, dtype=data.c.dtype, device=data.c.device),
+    )
 
 
 def _check_fixed(fixed: Hyperparameters) -> None:

@@ -83,7 +83,8 @@ def product_marginals(x: Tensor, observations: Observations, parts: Split) -> tu
     return _ProductMarginals.apply(x, observations, parts)  # type: ignore[no-any-return, no-untyped-call]
 
 
-def _blocks(count: int, rank: int, n: int) -> list[slice]:
+def blocks(count: int, rank: int, n: int) -> list[slice]:
+    """Return slices of `count` decisions whose largest intermediate, `rank` by `n` each, fits a block."""
     size = max(1, BLOCK // max(1, rank * n))
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
@@ -98,7 +99,7 @@ class _ProductMarginals(torch.autograd.Function):
         mean = (kx * observations.alpha) @ parts.kc.T * observations.amplitude
         variance = torch.empty_like(mean)
         keep, solved = x.requires_grad, []
-        for block in _blocks(len(x), parts.rank, parts.kc.shape[1]):
+        for block in blocks(len(x), parts.rank, parts.kc.shape[1]):
             t = (kx[block, None, :] * parts.inner) @ observations.inverse.T
             if parts.outer is None:
                 torch.sum(t.square() if keep else t.square_(), dim=-1, out=variance[block])

@@ -66,9 +66,9 @@ class SoftClip:
         """Return outcomes over their robust deviation, bent beyond the limit, then standardised."""
         if len(y) < 2:
             return Standardize().scaled(y, floor)
-        middle = float(y.median())
-        deviation = float((y - middle).abs().median()) * MAD_TO_DEVIATION
-        if deviation <= CONSTANT * float(y.abs().max()):  # more than half are equal: no robust scale exists
+        middle = float(y.quantile(0.5))
+        deviation = float((y - middle).abs().quantile(0.5)) * MAD_TO_DEVIATION
+        if deviation <= CONSTANT * float(y.abs().quantile(0.5)):  # more than half are equal: no robust scale exists
             return Standardize().scaled(y, floor)
         z = (y - middle) / deviation
         beyond = (z.abs() - self.limit).clamp_min(0.0)

@@ -16,7 +16,7 @@ from torch import Tensor
 from windward.contexts import Contexts
 from windward.errors import SolverError
 from windward.surrogate.kernel import KernelName, kernel_value, squared_distances
-from windward.surrogate.marginals import Observations, Split, product_marginals, split
+from windward.surrogate.marginals import Observations, Split, blocks, product_marginals, split
 from windward.surrogate.paths import Path, draw_path
 
 # A variance below this share of the amplitude is rounding; its square root keeps a finite slope.
@@ -38,10 +38,14 @@ class Hyperparameters:
 
 @dataclass(frozen=True)
 class Inputs:
-    """How raw columns become kernel inputs: multiplied by rates, one over unit and length-scale; `"d"` and `"k"`."""
+    """How raw columns become kernel inputs: contexts less their origin, both times rates; `"d"`, `"k"` and `"k"`.
+
+    A rate is one over unit and length-scale. Without the origin, contexts far from zero would cancel away.
+    """
 
     x_rates: Tensor
     c_rates: Tensor
+    c_origin: Tensor
 
     def x(self, x: Tensor) -> Tensor:
         """Return scaled decisions."""
@@ -49,7 +53,7 @@ class Inputs:
 
     def c(self, points: Tensor) -> Tensor:
         """Return scaled contexts."""
-        return (points * self.c_rates).clamp(-FARTHEST, FARTHEST)
+        return ((points - self.c_origin) * self.c_rates).clamp(-FARTHEST, FARTHEST)
 
 
 @dataclass(frozen=True)
@@ -75,10 +79,7 @@ class GaussianPosterior:
         return int(self.zx.shape[0])
 
     def marginals(self, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
-        """Return mean and standard deviation of f at every decision `"*b d"` and context `"n k"`; `"*b n"` each.
-
-        >>> posterior = GaussianProcess().fit(empty_dataset())          # doctest: +SKIP
-        """
+        """Return mean and standard deviation of f at every decision `"*b d"` and context `"n k"`; `"*b n"` each."""
         rows = x.reshape(-1, x.shape[-1])
         if self.kernel == "squared_exponential":
             observed = Observations(
@@ -169,10 +170,14 @@ class GaussianPosterior:
         return (kernel_value(self.kernel, sx[..., None, :] + sc) * weights[:, None]).sum(-2)
 
     def _direct_marginals(self, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
-        s = squared_distances(self.inputs.x(x), self.zx)[:, None, :] + squared_distances(self.inputs.c(points), self.zc)
         amplitude = self.hyperparameters.amplitude
-        k = amplitude * kernel_value(self.kernel, s)  # "b m n"
-        return k @ self.alpha, amplitude - (k @ self.inverse.T).square().sum(-1)
+        sx, sc = squared_distances(self.inputs.x(x), self.zx), squared_distances(self.inputs.c(points), self.zc)
+        means, variances = [], []
+        for block in blocks(len(x), len(points), self.size):
+            k = amplitude * kernel_value(self.kernel, sx[block, None, :] + sc)  # "b m n"
+            means.append(k @ self.alpha)
+            variances.append(amplitude - (k @ self.inverse.T).square().sum(-1))
+        return torch.cat(means), torch.cat(variances)
 
     def _split(self, points: Tensor) -> Split:
         # One suggestion asks for the same contexts hundreds of times: the last split is kept, by identity.
@@ -189,14 +194,18 @@ def _root(covariance: Tensor, amplitude: float) -> Tensor:
     for exponent in range(-13, -3):
         factor, failed = torch.linalg.cholesky_ex(covariance + amplitude * 10.0**exponent * eye)
         if not int(failed):
-            return factor
+            return torch.as_tensor(factor)
     raise SolverError(f"GaussianPosterior: the joint covariance of {len(covariance)} contexts has no Cholesky factor.")
 
 
 def extend_factor(factor: Tensor, inverse: Tensor, between: Tensor, within: Tensor) -> tuple[Tensor, Tensor]:
     """Return the Cholesky factor and its inverse after the rows `[between, within]` `"q n"`, `"q q"` are added."""
     lower_left = between @ inverse.T
-    corner = torch.linalg.cholesky(within - lower_left @ lower_left.T)
+    corner, failed = torch.linalg.cholesky_ex(within - lower_left @ lower_left.T)
+    if int(failed):
+        raise SolverError(
+            f"GaussianPosterior: {len(within)} more observations leave no Cholesky factor; use a larger noise."
+        )
     eye = torch.eye(len(corner), dtype=corner.dtype, device=corner.device)
     corner_inverse = torch.linalg.solve_triangular(corner, eye, upper=False)
     zeros = torch.zeros(len(factor), len(corner), dtype=corner.dtype, device=corner.device)

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from windward import check
-from windward.contexts import Contexts, conditional_weights, merged, sobol, uniform_over_reach, whole_where_integer
+from windward.contexts.density import conditional_weights
+from windward.contexts.weighted import Contexts, merged, sobol, uniform_over_reach, whole_where_integer
 from windward.errors import ArgumentError, IncompatibleError
 from windward.parameters import Categorical, Value
 from windward.space import Given, Space
@@ -125,12 +126,15 @@ class Known:
         weights = torch.tensor(self.weights, dtype=torch.float64)
         if not bool(given.known.any()):
             return Contexts(points, weights / weights.sum())
-        # Points that agree exactly with what is given condition exactly; without one, the kernel's conditional.
+        # Points that agree exactly with what is given condition exactly, those of weight zero among them; without one of
+        # positive weight, the kernel's conditional. Points that cannot happen any more are left out.
         agree = ((points == given.values) | ~given.known).all(-1)
-        mass = torch.where(agree, weights, 0.0)
-        if float(mass.sum()) == 0.0:
+        if float(weights[agree].sum()) > 0.0:
+            kept, mass = agree, weights
+        else:
             mass = conditional_weights(space, points, given, weights)
-        return merged(torch.where(given.known, given.values, points), mass / mass.sum())
+            kept = mass > 0
+        return merged(torch.where(given.known, given.values, points)[kept], mass[kept] / mass[kept].sum())
 
     def _drawn(self, space: Space, generator: torch.Generator) -> Tensor:
         assert self.distributions is not None

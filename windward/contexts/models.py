@@ -1,0 +1,173 @@
+"""The context models that learn from what has been seen, and the one that ignores it.
+
+A context model is called once per suggestion: `model(space, trials, given, generator) -> Contexts`, or None while
+nothing is declared and nothing seen, so that there is nowhere to put a point. Every point agrees with what is `given`;
+a context given whole is one point of weight one. With fewer than two distinct contexts seen, models that learn are
+uniform over where contexts may be.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from windward import check
+from windward.contexts.density import bandwidths, conditional_weights, mixture_quantiles, space_filling_order
+from windward.contexts.weighted import (
+    Contexts,
+    merged,
+    product,
+    scatter,
+    sobol,
+    uniform_over_reach,
+    whole,
+    whole_where_integer,
+)
+from windward.errors import IncompatibleError
+from windward.parameters import Categorical, Integer
+from windward.space import Given, Space
+from windward.trials import Trials
+
+
+@dataclass(frozen=True)
+class NoContext:
+    """Ignore contexts altogether: the surrogate is a function of the decision alone."""
+
+    def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:
+        return Contexts.uniform(torch.zeros(1, space.context_width, dtype=torch.float64))
+
+
+@dataclass(frozen=True)
+class Empirical:
+    """The contexts seen so far, equal ones merged, each seen one with the same weight.
+
+    Given a part of the context, the seen ones are weighted by how near they are to it (see `conditional_weights`); those
+    that cannot happen any more are left out.
+    """
+
+    def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:
+        seen = trials.seen_contexts
+        if given.complete or _too_few(seen):
+            return uniform_over_reach(space, seen, given, generator, 128)
+        weights = conditional_weights(space, seen, given)
+        possible = weights > 0
+        return merged(torch.where(given.known, given.values, seen)[possible], weights[possible])
+
+
+@dataclass(frozen=True)
+class KernelDensity:
+    """A Gaussian kernel density estimate of the seen contexts (Huang2024, Eq. 2), as `count` even points.
+
+    Bandwidths are Silverman's, h_i = (4 / (k + 2))^(1 / (k + 4)) std_i t^(-1 / (k + 4)). A single numeric context is
+    represented by the estimate's own quantiles at (i + 1/2) / count; several by quasi-Monte Carlo, one Sobol coordinate
+    picking the centre along a space-filling curve, the others the normal around it. 128 points then do the work of more
+    than 1024 independent ones for one context, of about 1024 for two, of about 300 for four.
+    Categories are resampled, never averaged. Where bounds are declared, centres and draws are clipped to them.
+    """
+
+    count: int = 128
+
+    def __post_init__(self) -> None:
+        check.whole("KernelDensity", "count", self.count, low=1)
+
+    def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:
+        low, high = space.context_bounds
+        # Clipped before the bandwidth is taken: one context far outside its bounds would smear all others.
+        seen = trials.seen_contexts.clamp(low, high)
+        if given.complete or _too_few(seen):
+            return uniform_over_reach(space, seen, given, generator, self.count)
+        weights, width, free = conditional_weights(space, seen, given), bandwidths(space, seen), ~given.known
+        if int(free.sum()) == 1 and float(width[free]) > 0.0:
+            quantiles = mixture_quantiles(seen[:, free][:, 0], weights, float(width[free]), self.count)
+            drawn = torch.where(free, quantiles[:, None], given.values)
+        else:
+            u = sobol(1 + seen.shape[1], self.count, generator)
+            # Neighbouring coordinates pick neighbouring centres: evenness in u is then evenness in the contexts.
+            order = space_filling_order(seen)
+            ladder = weights[order].cumsum(0)
+            centres = order[torch.searchsorted(ladder / ladder[-1], u[:, 0].contiguous()).clamp_max(len(seen) - 1)]
+            # 1e-9 from the ends: the normal quantile is infinite at 0 and 1.
+            drawn = seen[centres] + torch.special.ndtri(u[:, 1:].clamp(1e-9, 1.0 - 1e-9)) * width
+        points = whole_where_integer(space, drawn.clamp(low, high))
+        return Contexts.uniform(torch.where(given.known, given.values, points))
+
+
+@dataclass(frozen=True)
+class Box:
+    """Points spread evenly over mean +- `spread` standard deviations (n - 1) of the seen contexts, inside the bounds.
+
+    The set C_t that StableOpt guards against; use it with `Minimum()`. Categories: every choice seen so far. Given a
+    part of the context, mean and deviation are those of the rest given that part.
+    """
+
+    spread: float = 1.0
+    count: int = 1024
+
+    def __post_init__(self) -> None:
+        check.number("Box", "spread", self.spread, low=0.0)
+        check.whole("Box", "count", self.count, low=1)
+
+    def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:
+        seen = trials.seen_contexts
+        if given.complete or _too_few(seen):
+            return uniform_over_reach(space, seen, given, generator, self.count)
+        weights = conditional_weights(space, seen, given)
+        mean = weights @ seen
+        # The weighted form of dividing by n - 1; equal weights give exactly that.
+        std = ((weights @ (seen - mean).square()) / (1.0 - weights.square().sum()).clamp_min(1e-12)).sqrt()
+        declared_low, declared_high = space.context_bounds
+        low = (mean - self.spread * std).clamp(declared_low, declared_high)
+        high = (mean + self.spread * std).clamp(declared_low, declared_high)
+        points = scatter(space, low, high, self.count, generator, allowed=seen[weights > 0])
+        return Contexts.uniform(torch.where(given.known, given.values, points))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A regular grid over the bounds, ceil(count^(1/k)) points per context; each seen context weighs on the nearest.
+
+    Needs declared bounds. With fewer than two distinct contexts seen all points weigh the same.
+    """
+
+    count: int = 100
+
+    def __post_init__(self) -> None:
+        check.whole("Grid", "count", self.count, low=1)
+
+    def points(self, space: Space) -> Tensor:
+        """Return the grid; `"n k"`."""
+        axes = []
+        per_axis = max(2, math.ceil(round(self.count ** (1.0 / max(len(space.context), 1)), 9)))
+        for name, parameter in space.context.items():
+            if isinstance(parameter, Categorical):
+                axes.append(torch.eye(parameter.width, dtype=torch.float64))
+                continue
+            low, high = parameter.own_bounds()[0]
+            if not math.isfinite(high - low):
+                raise IncompatibleError(f"Grid(): context {name!r} has no bounds; declare both or use KernelDensity().")
+            axis = torch.linspace(low, high, per_axis, dtype=torch.float64)[:, None]
+            axes.append(torch.unique(whole(parameter, axis), dim=0) if isinstance(parameter, Integer) else axis)
+        return product(axes)
+
+    def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:
+        points, seen = self.points(space), trials.seen_contexts
+        if given.complete:
+            return uniform_over_reach(space, seen, given, generator, 1)
+        if bool(given.known.any()):
+            points = torch.unique(torch.where(given.known, given.values, points), dim=0)
+        if _too_few(seen):
+            return Contexts.uniform(points)
+        unit = torch.tensor([scale or 1.0 for scale in space.roles.c_scales], dtype=torch.float64)
+        wanted = torch.where(given.known, given.values, seen)
+        # Differences, not products of coordinates: a year and its seconds would cancel away.
+        gaps = torch.cdist(wanted / unit, points / unit, compute_mode="donot_use_mm_for_euclid_dist")
+        weights = torch.zeros(len(points), dtype=torch.float64)
+        weights.index_add_(0, gaps.argmin(1), conditional_weights(space, seen, given))
+        return Contexts(points, weights / weights.sum())
+
+
+def _too_few(seen: Tensor) -> bool:
+    return len(seen) < 2 or bool((seen == seen[0]).all())

@@ -1,0 +1,152 @@
+"""Weighted context points, the protocol of the models that make them, and the pieces those models share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from windward.errors import ArgumentError
+from windward.parameters import Categorical, Integer
+from windward.space import Given, Space
+from windward.trials import Trials
+
+# Beyond the seen range by this share of it on each side: where contexts without declared bounds may be.
+MARGIN = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Contexts:
+    """Weighted points: `points` `"n k"` in own units, `weights` `"n"` that sum to one; a weight may be zero.
+
+    >>> Contexts.uniform(torch.zeros(4, 1)).weights
+    tensor([0.2500, 0.2500, 0.2500, 0.2500], dtype=torch.float64)
+    """
+
+    points: Tensor
+    weights: Tensor
+
+    def __post_init__(self) -> None:
+        for name in ("points", "weights"):
+            part = getattr(self, name)
+            if not isinstance(part, Tensor) or part.is_complex():
+                raise ArgumentError(f"Contexts({name}={part!r}): {name} must be a tensor of real numbers.")
+        if self.points.ndim != 2 or self.weights.shape != self.points.shape[:1] or len(self.weights) == 0:
+            raise ArgumentError(
+                f"Contexts: points must be 'n k' and weights 'n' with n >= 1, got shapes {tuple(self.points.shape)} "
+                f"and {tuple(self.weights.shape)}."
+            )
+        if not (torch.isfinite(self.points).all() and torch.isfinite(self.weights).all()):
+            raise ArgumentError("Contexts: points and weights must be finite.")
+        if bool((self.weights < 0).any()) or abs(float(self.weights.sum()) - 1.0) > 1e-9:
+            raise ArgumentError(
+                f"Contexts: weights must be >= 0 and sum to 1, got a sum of {float(self.weights.sum()):g} and a least "
+                f"weight of {float(self.weights.min()):g}."
+            )
+        object.__setattr__(self, "points", self.points.to(torch.float64))
+        object.__setattr__(self, "weights", self.weights.to(torch.float64))
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @staticmethod
+    def uniform(points: Tensor) -> Contexts:
+        """Return equal weights on `points`."""
+        count = len(points) if isinstance(points, Tensor) and points.ndim else 0  # none: `Contexts` says what is wrong
+        return Contexts(points, torch.full((count,), 1.0 / max(count, 1), dtype=torch.float64))
+
+    def draw(self, generator: torch.Generator) -> Tensor:
+        """Return one point drawn by the weights; `"k"`."""
+        return self.points[int(torch.multinomial(self.weights, 1, generator=generator))]
+
+
+@runtime_checkable
+class ContextModel(Protocol):
+    """Make weighted context points from what has been seen."""
+
+    def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None: ...
+
+
+def sobol(width: int, count: int, generator: torch.Generator) -> Tensor:
+    """Return `count` scrambled Sobol points `"count width"`, the scrambling drawn from the generator."""
+    seed = int(torch.randint(2**31 - 1, (1,), generator=generator))
+    if width == 0:
+        return torch.zeros(count, 0, dtype=torch.float64)
+    engine = torch.quasirandom.SobolEngine(width, scramble=True, seed=seed)  # type: ignore[no-untyped-call]
+    return engine.draw(count, dtype=torch.float64)
+
+
+def product(axes: list[Tensor]) -> Tensor:
+    """Return the product of several point sets `"n_i k_i"`; `"prod(n_i) sum(k_i)"`, one empty point for no axes."""
+    points = torch.zeros(1, 0, dtype=torch.float64)
+    for axis in axes:
+        points = torch.cat([points.repeat_interleave(len(axis), 0), axis.repeat(len(points), 1)], dim=1)
+    return points
+
+
+def merged(points: Tensor, weights: Tensor) -> Contexts:
+    """Return equal points merged into one, their weights added."""
+    unique, place = torch.unique(points, dim=0, return_inverse=True)
+    total = torch.zeros(len(unique), dtype=torch.float64).index_add_(0, place, weights)
+    return Contexts(unique, total / total.sum())
+
+
+def reach(space: Space, seen: Tensor) -> tuple[Tensor, Tensor] | None:
+    """Return where contexts may be: the declared bounds, else the seen range and a margin; None where neither exists."""
+    low, high = space.context_bounds
+    if bool(torch.isfinite(low).all() and torch.isfinite(high).all()):
+        return low, high
+    if len(seen) == 0:
+        return None
+    span = seen.amax(0) - seen.amin(0)
+    low = torch.where(torch.isfinite(low), low, seen.amin(0) - MARGIN * span)
+    high = torch.where(torch.isfinite(high), high, seen.amax(0) + MARGIN * span)
+    return torch.minimum(low, high), torch.maximum(low, high)
+
+
+def scatter(
+    space: Space, low: Tensor, high: Tensor, count: int, generator: torch.Generator, *, allowed: Tensor | None = None
+) -> Tensor:
+    """Return `count` Sobol points between `low` and `high`; categories evenly over those `allowed` has, or all."""
+    u = sobol(len(space.context), count, generator)
+    blocks = []
+    for index, (name, parameter) in enumerate(space.context.items()):
+        columns = space.context_columns[name]
+        if isinstance(parameter, Categorical):
+            choices = torch.arange(parameter.width) if allowed is None else allowed[:, columns].sum(0).nonzero()[:, 0]
+            place = choices[(u[:, index] * len(choices)).long().clamp_max(len(choices) - 1)]
+            blocks.append(torch.nn.functional.one_hot(place, parameter.width).to(u))
+        else:
+            blocks.append(low[columns] + u[:, index : index + 1] * (high[columns] - low[columns]))
+    return whole_where_integer(space, torch.cat(blocks, dim=1)) if blocks else u
+
+
+def whole(parameter: Integer, column: Tensor) -> Tensor:
+    """Return own units moved to the nearest whole number."""
+    return column.exp().round().clamp_min(1.0).log() if parameter.log else column.round()
+
+
+def whole_where_integer(space: Space, points: Tensor) -> Tensor:
+    """Return context points with the columns of `Integer` parameters moved to whole numbers."""
+    for name, parameter in space.context.items():
+        if isinstance(parameter, Integer):
+            columns = space.context_columns[name]
+            points[:, columns] = whole(parameter, points[:, columns])
+    return points
+
+
+def uniform_over_reach(
+    space: Space, seen: Tensor, given: Given, generator: torch.Generator, count: int
+) -> Contexts | None:
+    """Return even points over where contexts may be, agreeing with `given`; one point where all of it is given."""
+    if given.complete:
+        return Contexts.uniform(given.values[None, :])
+    edges = reach(space, seen)
+    if edges is None:
+        return None
+    points = scatter(space, *edges, count, generator)
+    return merged(
+        torch.where(given.known, given.values, points), torch.full((count,), 1.0 / count, dtype=torch.float64)
+    )
