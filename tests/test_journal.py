@@ -174,8 +174,14 @@ def test_several_processes_share_one_study(tmp_path):
     for line in said:
         if line[0] == "told" and len(line) == 2:
             assert study.trials[int(line[1])].value == int(line[1]) + 0.5
-    orders = [t.decision["order"] for t in study.trials]
-    assert len(orders) == len(set(orders))
+    pending = {}
+    for event in study.journal.read("shop"):  # nobody was sent to where somebody else still was
+        if event.kind == "asked":
+            order = event.body["decision"]["order"]
+            assert all(abs(order - other) >= 0.0125 for other in pending.values())
+            pending[event.trial] = order
+        elif event.kind == "told":
+            del pending[event.trial]
     assert ww.Study.open("shop", journal=url).trials.rows == study.trials.rows
 
 
