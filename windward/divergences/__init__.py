@@ -1,0 +1,23 @@
+"""Distances between distributions on contexts, each with its worst case: exact, batched, differentiable.
+
+Conventions of the radii: total variation is the full L1 norm (0 to 2), chi-square is 1/2 sum p (q/p - 1)^2,
+Kullback-Leibler is in nats, MMD is the kernel norm itself (not squared), Wasserstein is of type 1, Euclidean.
+"""
+
+from windward.divergences.chi_square import ChiSquare
+from windward.divergences.kullback_leibler import KullbackLeibler
+from windward.divergences.mmd import MMD
+from windward.divergences.total_variation import TotalVariation
+from windward.divergences.wasserstein import Wasserstein
+from windward.divergences.worst_case import Ball, Divergence, WorstCase
+
+__all__ = [
+    "MMD",
+    "Ball",
+    "ChiSquare",
+    "Divergence",
+    "KullbackLeibler",
+    "TotalVariation",
+    "Wasserstein",
+    "WorstCase",
+]

@@ -1,0 +1,221 @@
+"""Maximum mean discrepancy: d(q, p) = sqrt((q - p)' K (q - p)), the kernel norm itself, not its square.
+
+K is the squared-exponential kernel exp(-|c - c'|^2 / (2 l^2)) on the context points plus `nugget` on its diagonal, or a
+matrix the caller gives. The worst case is a linear objective over a simplex cut by one quadratic; it has no closed form,
+and is solved here by a primal-dual interior-point method for the whole batch at once (`_interior_point`). Every answer is
+certified: the weights are made feasible, and by duality, for any function g = K w of the kernel's space,
+
+    v >= min_i (f_i + g_i) - E_p g - r |g|,
+
+so the gap between the two sides is known; where it exceeds `tolerance` times the range of values, `SolverError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from windward import check
+from windward.contexts import Contexts
+from windward.divergences._interior_point import Cone, solve
+from windward.divergences.worst_case import Problem, WorstCase, check_weights
+from windward.errors import ArgumentError, IncompatibleError, SolverError
+
+# Eigenvalues below this share of the largest are left out of the search (on a fine grid most are); what they add to a
+# distance is put right in the certificate.
+RANK = 1e-10
+# The multiplier's gradient is a difference quotient of two worst cases, this far apart relative to the radius.
+DIFFERENCE = 1e-3
+
+
+@dataclass(frozen=True)
+class MMD:
+    """The maximum mean discrepancy, a norm (not squared), with kernel exp(-|c - c'|^2 / (2 length_scale^2)).
+
+    >>> contexts = Contexts.uniform(torch.tensor([[0.0], [1.0]]))
+    >>> MMD(0.5).worst_case(torch.tensor([0.0, 2.0]), contexts, 5.0).value
+    tensor(0., dtype=torch.float64)
+
+    `nugget` is added to the kernel's diagonal; it changes the distance, so it is never added unasked. `matrix` gives the
+    kernel on the context points itself. `tolerance` bounds the certified gap, relative to the range of the values.
+    """
+
+    length_scale: float | None = None
+    nugget: float = 0.0
+    tolerance: float = 1e-8
+    matrix: Sequence[Sequence[float]] | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if (self.length_scale is None) == (self.matrix is None):
+            raise ArgumentError("MMD(): give a length_scale or a kernel matrix, one of the two.")
+        if self.length_scale is not None:
+            check.number("MMD", "length_scale", self.length_scale, low=0.0, open_low=True)
+        check.number("MMD", "nugget", self.nugget, low=0.0)
+        check.number("MMD", "tolerance", self.tolerance, low=0.0, open_low=True)
+        if self.matrix is not None:
+            object.__setattr__(self, "matrix", _checked_matrix(self.matrix))
+
+    def kernel(self, contexts: Contexts) -> Tensor:
+        """Return the kernel matrix on the context points, without the nugget; `"n n"`."""
+        if self.matrix is not None:
+            matrix = torch.tensor(self.matrix, dtype=torch.float64)
+            if len(matrix) != len(contexts):
+                raise IncompatibleError(
+                    f"MMD(matrix=...): the matrix is {len(matrix)} x {len(matrix)}, there are {len(contexts)} contexts."
+                )
+            return matrix
+        assert self.length_scale is not None
+        gaps = torch.cdist(contexts.points, contexts.points, compute_mode="donot_use_mm_for_euclid_dist")
+        return torch.exp(-0.5 * (gaps / self.length_scale).square())
+
+    def distance(self, weights: Tensor, contexts: Contexts) -> Tensor:
+        """Return sqrt((q - p)' (K + nugget I) (q - p)); `"*b"`."""
+        gap = check_weights("MMD.distance", weights, contexts) - contexts.weights
+        square = (gap @ self.kernel(contexts) * gap).sum(-1) + self.nugget * gap.square().sum(-1)
+        return square.clamp_min(0.0).sqrt()
+
+    def on(self, contexts: Contexts) -> MMDBall:
+        """Return the worst case over this reference, its kernel factorised."""
+        kernel = self.kernel(contexts)
+        eigenvalues, vectors = torch.linalg.eigh(kernel)
+        kept = eigenvalues > RANK * eigenvalues.max()
+        root = (vectors[:, kept] * eigenvalues[kept].sqrt()).T
+        return MMDBall(contexts.weights, kernel, root, self.nugget, self.tolerance)
+
+    def worst_case(self, values: Tensor, contexts: Contexts, radius: float | Tensor) -> WorstCase:
+        """Return the worst case of values `"*b n"` at a radius."""
+        return self.on(contexts)(values, radius)
+
+
+@dataclass(frozen=True)
+class MMDBall:
+    """MMD around one reference `"n"`, with the kernel `"n n"` and its root `"rank n"`: kernel = root' root."""
+
+    reference: Tensor
+    kernel: Tensor
+    root: Tensor
+    nugget: float
+    tolerance: float
+
+    def __call__(self, values: Tensor, radius: float | Tensor) -> WorstCase:
+        """Return the worst case of values `"*b n"` at a radius."""
+        problem = Problem.of("MMD", values, radius, len(self.reference))
+        with torch.no_grad():
+            weights, multiplier = self._solved(problem.values, problem.radius)
+        return problem.answer(weights, self._attached(problem, weights, multiplier))
+
+    @cached_property
+    def cone(self) -> Cone:
+        """What the solver prepares once."""
+        return Cone(self.kernel, self.root, self.nugget, self.reference)
+
+    def _solved(self, f: Tensor, r: Tensor) -> tuple[Tensor, Tensor]:
+        """Return certified weights and multipliers; `"b n"`, `"b"`."""
+        p, low = self.reference, f.amin(-1)
+        span = f.amax(-1) - low
+        weights, multiplier = p.repeat(len(f), 1), torch.zeros_like(low)
+        reach, best = self._reach_of_minimum(f)
+        weights = torch.where((r >= reach)[:, None], best, weights)
+        at_zero = (r == 0) & (span > 0) & (r < reach)
+        if bool(at_zero.any()):
+            multiplier[at_zero] = self.slope_at_zero(f[at_zero])
+        rows = ((r > 0) & (span > 0) & (r < reach)).nonzero()[:, 0]
+        if len(rows):
+            scaled = (f[rows] - low[rows, None]) / span[rows, None]
+            q, slope, gap = solve(self.cone, scaled, r[rows], self.tolerance)
+            if not bool((gap <= self.tolerance).all()):
+                worst = int(gap.argmax())
+                raise SolverError(
+                    f"MMD: {int((gap > self.tolerance).sum())} of {len(gap)} worst cases are not certified: the largest "
+                    f"relative gap is {float(gap[worst]):.2g} at radius {float(r[rows[worst]]):g}, the tolerance "
+                    f"{self.tolerance:g}; use a larger tolerance or a nugget."
+                )
+            weights[rows], multiplier[rows] = q, slope * span[rows]
+        return weights, multiplier
+
+    def _reach_of_minimum(self, f: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the distance to the least value's point (the nearest of several, each alone) and the mass put there."""
+        minimal = f == f.amin(-1, keepdim=True)
+        mean = self.kernel @ self.reference + self.nugget * self.reference
+        # |e_j - p|^2 = K_jj - 2 (K p)_j + p' K p, the nugget included in each.
+        squares = self.kernel.diagonal() + self.nugget - 2.0 * mean + self.reference @ mean
+        place = torch.where(minimal, squares.clamp_min(0.0), torch.inf).argmin(-1)
+        best = torch.nn.functional.one_hot(place, f.shape[-1]).to(f)
+        return squares.clamp_min(0.0).sqrt()[place], best
+
+    def slope_at_zero(self, f: Tensor) -> Tensor:
+        """Return the multiplier at radius 0, min |g| over g with f + g constant where p > 0 and no less elsewhere.
+
+        With p > 0 everywhere, sqrt(g' K^-1 g), g = f minus its K^-1-weighted mean; differentiable. With zeros in p the
+        zero-weight points only bound g from below: a non-negative least-squares problem for each row.
+        """
+        whitener = self._whitener()
+        z, one = f @ whitener.T, whitener.sum(-1)
+        z = z - (z @ one / (one @ one))[:, None] * one
+        if bool((self.reference > 0).all()):
+            return (z.square().sum(-1) + 1e-300).sqrt()
+        return _cone_slope(f, whitener, self.reference == 0)
+
+    def _whitener(self) -> Tensor:
+        """Return L^-1 with K + nugget I = L L', or refuse where the kernel is singular."""
+        full = self.kernel + self.nugget * torch.eye(len(self.kernel), dtype=torch.float64)
+        factor, failed = torch.linalg.cholesky_ex(full)
+        if int(failed) or float(factor.diagonal().min()) <= 1e-7 * float(factor.diagonal().max()):
+            raise IncompatibleError(
+                "MMD(nugget=0): the slope at radius 0 needs a kernel matrix that can be inverted, and this one is "
+                "singular to rounding; give a nugget, such as MMD(length_scale, nugget=1e-6), or fewer contexts."
+            )
+        return torch.linalg.solve_triangular(factor, torch.eye(len(full), dtype=torch.float64), upper=False)
+
+    def _attached(self, problem: Problem, weights: Tensor, multiplier: Tensor) -> Tensor:
+        """Return the multiplier with its gradient: exact at radius 0, a difference quotient elsewhere."""
+        if not problem.values.requires_grad:
+            return multiplier
+        moving = (problem.radius > 0) & (multiplier > 0)
+        step = DIFFERENCE * problem.radius.clamp_min(1e-12)
+        with torch.no_grad():
+            beyond, _ = self._solved(problem.values, problem.radius + step)
+        slope = torch.where(moving[:, None], (weights - beyond) / step[:, None], 0.0)
+        attached = multiplier + (slope * (problem.values - problem.values.detach())).sum(-1)
+        at_zero = (problem.radius == 0) & (multiplier > 0)
+        if bool(at_zero.any()):
+            attached = torch.where(at_zero, self.slope_at_zero(problem.values), attached)
+        return attached
+
+
+def _cone_slope(f: Tensor, whitener: Tensor, empty: Tensor) -> Tensor:
+    """Return min |L^-1 (nu 1 - f + h)| over nu and h >= 0 on the empty points, h = 0 elsewhere; `"b"`."""
+    from scipy.optimize import nnls
+
+    one = whitener.sum(-1)
+    direction = one / one.norm()
+    basis = whitener[:, empty] - torch.outer(direction, direction @ whitener[:, empty])
+    z = f.detach() @ whitener.T
+    z = z - torch.outer(z @ direction, direction)
+    slopes = []
+    for row in z:
+        h, _ = nnls(basis.numpy(), row.numpy())
+        slopes.append(row - basis @ torch.from_numpy(h))
+    rest = torch.stack(slopes)  # the gradient of |rest| in f is L^-T rest / |rest|, with h held
+    number = rest.norm(dim=-1)
+    pull = (rest / number.clamp_min(1e-300)[:, None]) @ whitener
+    return number + (pull * (f - f.detach())).sum(-1)
+
+
+def _checked_matrix(matrix: object) -> tuple[tuple[float, ...], ...]:
+    try:
+        array = np.asarray(matrix, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"MMD(matrix=...): give a square matrix of numbers: {error}.") from error
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0 or not np.isfinite(array).all():
+        raise ArgumentError(f"MMD(matrix=...): give a finite square matrix, got shape {array.shape}.")
+    if not np.allclose(array, array.T, rtol=0, atol=1e-9 * max(1.0, float(np.abs(array).max()))):
+        raise ArgumentError("MMD(matrix=...): the matrix must be symmetric.")
+    if float(np.linalg.eigvalsh(array)[0]) < -1e-9 * max(1.0, float(np.abs(array).max())):
+        raise ArgumentError("MMD(matrix=...): the matrix must be positive semi-definite.")
+    return tuple(tuple(row) for row in array.tolist())
