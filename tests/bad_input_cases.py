@@ -369,6 +369,7 @@ PARTS: list[Row] = [
         ],
     ),
     *each("SqlJournal.url", ww.SqlJournal, ArgumentError, [(5, "5"), ("sqlite://", "name a file")]),
+    Row("SqlJournal.create", lambda: ww.SqlJournal("sqlite:///never.db", create=1), ArgumentError, "create=1"),
     *words("studies.journal", ww.studies, None, 5, ww.MemoryJournal),
     *words("delete_study.journal", lambda v: ww.delete_study("shop", journal=v), None, 5, ww.MemoryJournal),
 ]

@@ -381,7 +381,7 @@ def test_own_parts_travel_through_the_log(journal):
 
 
 class _MedianReduction:
-    needs_slopes = False
+    extra = None
 
     def __call__(self, values, slopes=None):
         return values.median(-1).values

@@ -1,7 +1,7 @@
 """Checks of single arguments, used where parts are built and at the study's edge.
 
 Each takes the name of the call as the user typed it (`"Sobol"`, `"study.tell"`) and of the argument,
-so that a message can be read without a traceback: ``Sobol(rounds=-1): rounds must be >= 0.``
+so that a message can be read without a traceback: ``Sobol(count=-1): count must be >= 0.``
 """
 
 from __future__ import annotations

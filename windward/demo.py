@@ -49,7 +49,7 @@ def best_order() -> float:
     return demand_at((PRICE - COST) / (PRICE - SALVAGE))
 
 
-def sold_day(study: Study, demand: float) -> Callable[[Suggestion], Outcome]:
+def sold_day(demand: float) -> Callable[[Suggestion], Outcome]:
     """Return one day's evaluation at a given demand."""
 
     def evaluate(suggestion: Suggestion) -> Outcome:
@@ -87,10 +87,14 @@ def run_demo(rounds: int, seed: int) -> None:
     table.add_section()
     table.add_row("optimum", f"{optimum:.4f}", f"{expected_profit(optimum):.4f}", "0.0000", "0.000")
     console.print(table)
-    console.print("Regret: expected profit given up per day, against the best order had the demand been known.")
+    console.print(
+        "Regret: expected profit given up against the best fixed order, had the demand's distribution been known;\n"
+        "per day from now on, and summed over the days played.",
+        highlight=False,
+    )
 
 
 def _sell(study: Study, demands: list[float], bars: Progress, bar: TaskID) -> None:
     for demand in demands:
-        study.run(sold_day(study, demand), rounds=1, progress=False)
+        study.run(sold_day(demand), rounds=1, progress=False)
         bars.advance(bar)

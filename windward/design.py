@@ -12,7 +12,7 @@ from windward import check
 from windward.region import Region
 from windward.space import Space
 
-# The stream of the design; the rounds of a study use the streams from 0 upward.
+# The stream of the design. Rounds use the streams from 0 upward, recommendations those from 2**32 (see study.py).
 DESIGN_STREAM = 2**40
 
 

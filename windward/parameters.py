@@ -207,6 +207,10 @@ class Linear:
         if self.lower is not None and self.upper is not None and self.lower > self.upper:
             raise SpaceError(f"Linear(lower={self.lower:g}, upper={self.upper:g}): lower must not exceed upper.")
 
+    def __repr__(self) -> str:
+        sides = "".join(f", {n}={v:g}" for n, v in (("lower", self.lower), ("upper", self.upper)) if v is not None)
+        return f"Linear({dict(self.coefficients)!r}{sides})"
+
     def __hash__(self) -> int:
         return hash((tuple(self.coefficients.items()), self.lower, self.upper))
 

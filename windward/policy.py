@@ -115,6 +115,10 @@ class Request:
     seed: int = 0
     start: Start = field(default_factory=Start)
 
+    def known(self, space: Space) -> Given:
+        """Return what is given of the context, as far as the space has it."""
+        return space.encode_given({name: value for name, value in self.given.items() if name in space.context})
+
 
 @dataclass(frozen=True)
 class Proposal:
@@ -130,7 +134,7 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
     """Return the next decision: a pure function of its arguments and the generator's state."""
     trials = policy.view(trials)
     space = trials.space
-    contexts = policy.context_model(space, trials, _given(space, request), generator)
+    contexts = policy.context_model(space, trials, request.known(space), generator)
     region = Region(space, request.fixed, avoid=trials.decisions(trials.pending), hints=_hints(trials))
     stand_in = None if contexts is None or not space.context else contexts.draw(generator)
     if contexts is None or not trials.arrived or len(trials) < policy.design.rounds(space):
@@ -175,10 +179,6 @@ def _check_part(call: str, name: str, part: object) -> None:
 def _parameters(kind: type) -> tuple[str, ...]:
     code = getattr(kind.__call__, "__code__", None)
     return () if code is None else code.co_varnames[: code.co_argcount]
-
-
-def _given(space: Space, request: Request) -> Given:
-    return space.encode_given({name: value for name, value in request.given.items() if name in space.context})
 
 
 def _hints(trials: Trials) -> Tensor:

@@ -42,8 +42,7 @@ def assess(
     """
     trials = policy.view(trials)
     space = trials.space
-    given = space.encode_given({name: v for name, v in request.given.items() if name in space.context})
-    contexts = policy.context_model(space, trials, given, generator)
+    contexts = policy.context_model(space, trials, request.known(space), generator)
     if contexts is None or not trials.arrived:
         return None
     posterior = fit_arrived(trials, policy.surrogate, request.start)

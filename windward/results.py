@@ -29,7 +29,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """A decision with its value by the objective, a 90 % interval, and what it is guarded against.
+    """A decision with its value by the objective, an interval, and what it is guarded against.
+
+    The interval holds the objective's value with 90 % probability given the contexts' distribution as it is estimated
+    now: it speaks of what is not known of f, not of how far that estimate is from the truth.
 
     `contexts` are the context points it was judged on, `reference` their weights by the context model, `adversary` the
     weights of the distribution the value is an expectation under (equal to the reference for `Expected()`).

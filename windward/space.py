@@ -83,6 +83,10 @@ class Space:
         if self.constraints:
             self._check_feasible()
 
+    def __repr__(self) -> str:
+        rest = f", constraints={list(self.constraints)!r}" if self.constraints else ""
+        return f"Space(decision={dict(self.decision)!r}, context={dict(self.context)!r}{rest})"
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Space) and (dict(self.decision), dict(self.context), self.constraints) == (
             dict(other.decision),

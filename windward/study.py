@@ -15,7 +15,8 @@ from windward import check, papers
 from windward.asking import asked_body, replayed_body
 from windward.codec import decode, encode, table_of
 from windward.design import hash_seed
-from windward.errors import ArgumentError, JournalError, MissingDependency, TrialError
+from windward.errors import ArgumentError, JournalError, TrialError
+from windward.frame import dataframe
 from windward.journal import Draft, Event, History, Journal, check_name, open_journal, rules
 from windward.journal.events import VERSION
 from windward.parameters import Value
@@ -102,7 +103,7 @@ class Study:
         if journal is None:
             raise ArgumentError("Study.open(journal=None): give the journal the study is in.")
         study = cls.__new__(cls)
-        study._prepare(name, open_journal(journal), parts, clock)
+        study._prepare(name, open_journal(journal, existing=True), parts, clock)
         study.sync()
         if study._history.head == 0:
             raise JournalError(f"study {name!r} is damaged: it has no events.")
@@ -115,21 +116,42 @@ class Study:
         self._journal, self._clock = journal, clock
         self._history = History(name, self._table)
         self._lock = threading.RLock()
-        self._now()
+        self._now()  # a clock that does not work is refused now
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
-    name = property(lambda self: self._history.study, doc="The study's name in its journal.")
-    space = property(lambda self: self._history.space, doc="The declared space.")
-    policy = property(lambda self: self._history.policy, doc="The policy in force.")
-    direction = property(lambda self: self._history.direction, doc='`"maximize"` or `"minimize"`.')
-    seed = property(lambda self: self._history.seed, doc="The seed of every random choice.")
-    journal = property(lambda self: self._journal, doc="Where the log is kept.")
+    @property
+    def name(self) -> str:
+        """The study's name in its journal."""
+        return self._history.study
+
+    @property
+    def space(self) -> Space:
+        """The declared space."""
+        return self._history.space
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self._history.policy
+
+    @property
+    def direction(self) -> Literal["maximize", "minimize"]:
+        """Which way is better."""
+        return self._history.direction
+
+    @property
+    def seed(self) -> int:
+        """The seed of every random choice."""
+        return self._history.seed
+
+    @property
+    def journal(self) -> Journal:
+        """Where the log is kept."""
+        return self._journal
 
     def __repr__(self) -> str:
-        states = [trial.state for trial in self._history.trials]
-        counts = ", ".join(f"{states.count(state)} {state}" for state in ("told", "pending", "lost"))
-        return f"Study({self.name!r}, {counts})"
+        return f"Study({self.name!r}, {self._history.trials.counts()})"
 
     def sync(self) -> None:
         """Read what other processes have written since the last call."""
@@ -151,21 +173,9 @@ class Study:
         return [t for t in waiting if older_than is None or (t.asked_at and now - t.asked_at >= older_than)]
 
     def dataframe(self) -> pandas.DataFrame:
-        """Return one row per trial as a pandas DataFrame, with columns `decision.<name>` and `context.<name>`."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise MissingDependency("study.dataframe() needs pandas: pip install pandas.") from error
+        """Return one row per trial as a pandas DataFrame, with columns `decision.<name>`, `context.<name>` and so on."""
         self.sync()
-        fields = ("value", "noise", "state", "lost", "context_source", "asked_at", "context_at", "told_at")
-        rows = []
-        for trial in self.trials:
-            row: dict[str, Any] = {"id": trial.id}
-            row |= {f"decision.{name}": trial.decision[name] for name in self.space.decision}
-            row |= {f"context.{name}": trial.context.get(name) for name in self.space.context}
-            rows.append(row | {field: getattr(trial, field) for field in fields})
-        columns = ["id", *(f"decision.{n}" for n in self.space.decision), *(f"context.{n}" for n in self.space.context)]
-        return pandas.DataFrame(rows, columns=[*columns, *fields]).set_index("id")
+        return dataframe(self.space, self.trials)
 
     # -- asking ----------------------------------------------------------------------------------------------------
 
@@ -282,7 +292,7 @@ class Study:
             "noise": _check_noise(call, noise),
         }
         key, now = _new_key(), self._now()
-        written = self._write(key, lambda: rules.add(self._history, now, **clean))
+        written = self._write(key, lambda: rules.add(self._history, now, **clean))  # type: ignore[arg-type]
         assert written is not None
         return self._trial_of(key, written).id
 
@@ -317,6 +327,12 @@ class Study:
         generator = torch.Generator().manual_seed(hash_seed(self.seed, 2**32 + self._history.head))
         found = assess(self.policy, trials, request, x, generator)
         if found is None:
+            waiting = trials.awaiting_context
+            if waiting:
+                raise TrialError(
+                    f"{call}: {len(waiting)} values are here, but none has its whole context; use "
+                    f"study.reveal({waiting[0].id}, {{...}})."
+                )
             raise TrialError(f"{call}: nothing has arrived yet; tell a value (and its context) first.")
         sign, low, high = trials.sign, *found.interval
         return Recommendation(
@@ -339,7 +355,8 @@ class Study:
         """Ask, evaluate and tell, `rounds` more times or until the study has `until` trials, with a progress bar.
 
         `evaluate` takes a `Suggestion` and returns a number or an `Outcome`. Where it raises, the trial is lost with the
-        error's text and the loop goes on; three failures in a row end it with the error. Ctrl-C ends it cleanly.
+        error's text and the loop goes on; three failures in a row end it with the error. Ctrl-C raises KeyboardInterrupt:
+        all that was told is in the journal, and the trial being evaluated stays pending.
         """
         run_rounds(self, evaluate, rounds, until=until, progress=progress)
 

@@ -7,7 +7,7 @@ there; its context trains the context model as soon as it is seen (unless a rule
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -38,6 +38,11 @@ class Trial:
     asked_at: datetime | None = None  # None for history that was added
     context_at: datetime | None = None
     told_at: datetime | None = None
+
+    def __repr__(self) -> str:
+        known = {field.name: getattr(self, field.name) for field in fields(self)}
+        shown = ", ".join(f"{name}={value!r}" for name, value in known.items() if value is not None and value != {})
+        return f"Trial({shown})"
 
     @property
     def state(self) -> State:
@@ -74,7 +79,20 @@ class Trials:
         return iter(self.rows)
 
     def __getitem__(self, id: int) -> Trial:
+        if not 0 <= id < len(self.rows):
+            raise IndexError(f"no trial {id}; ids go from 0 to {len(self.rows) - 1}")
         return self.rows[id]
+
+    def __repr__(self) -> str:
+        return f"Trials({self.counts()})"
+
+    def counts(self) -> str:
+        """Return how many trials are in each state, in words."""
+        states = [trial.state for trial in self.rows]
+        words = [f"{states.count(state)} {state}" for state in ("told", "pending", "lost")]
+        if self.awaiting_context:
+            words[0] += f" ({len(self.awaiting_context)} awaiting context)"
+        return ", ".join(words)
 
     @cached_property
     def arrived(self) -> tuple[Trial, ...]:

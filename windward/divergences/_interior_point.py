@@ -89,7 +89,7 @@ def solve(cone: Cone, f: Tensor, radius: Tensor, tolerance: float) -> tuple[Tens
     for dense, steps in ((False, FAST_STEPS), (True, DENSE_STEPS)):
         cone = replace(cone, whole=dense)
         # Blocks that stay in the cache.
-        for rows in (best.gap > tolerance).nonzero()[:, 0].split(BLOCK):
+        for rows in torch.split((best.gap > tolerance).nonzero()[:, 0], BLOCK):
             _iterate(cone, f, radius, tolerance, best, rows, dense=dense, steps=steps)
     return best.weights, best.multiplier, best.gap
 
@@ -262,7 +262,7 @@ class _DenseNewton(_Newton):
 def _triangular(factor: Tensor, right: Tensor) -> Tensor:
     """Return (L L')^-1 right; torch.cholesky_solve copies L every time."""
     half = torch.linalg.solve_triangular(factor, right, upper=False)
-    return torch.linalg.solve_triangular(factor.mT, half, upper=True)
+    return torch.as_tensor(torch.linalg.solve_triangular(factor.mT, half, upper=True))
 
 
 def _reach(

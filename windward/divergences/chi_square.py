@@ -12,6 +12,7 @@ minimum is reached at r = (1 / P_min - 1) / 2, P_min the mass on the minimisers,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -28,6 +29,8 @@ class ChiSquare:
     >>> ChiSquare().worst_case(torch.tensor([0.0, 2.0]), contexts, 0.125).value
     tensor(0.5000, dtype=torch.float64)
     """
+
+    steep: ClassVar[bool] = True
 
     def distance(self, weights: Tensor, contexts: Contexts) -> Tensor:
         """Return 1/2 sum p (q / p - 1)^2, infinite where q leaves the support of p; `"*b"`."""

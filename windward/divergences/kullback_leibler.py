@@ -11,6 +11,7 @@ r >= -log P_min, P_min the mass on the minimisers; the slope at r = 0 is infinit
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -32,6 +33,8 @@ class KullbackLeibler:
     >>> KullbackLeibler().worst_case(torch.tensor([0.0, 2.0]), contexts, 1.0).value
     tensor(0., dtype=torch.float64)
     """
+
+    steep: ClassVar[bool] = True
 
     def distance(self, weights: Tensor, contexts: Contexts) -> Tensor:
         """Return sum q log(q / p), infinite where q leaves the support of p; `"*b"`."""

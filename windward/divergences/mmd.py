@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -49,6 +50,8 @@ class MMD:
     nugget: float = 0.0
     tolerance: float = 1e-8
     matrix: Sequence[Sequence[float]] | None = field(default=None, kw_only=True)
+
+    steep: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if (self.length_scale is None) == (self.matrix is None):
@@ -119,7 +122,7 @@ class MMDBall:
         p, low = self.reference, f.amin(-1)
         span = f.amax(-1) - low
         weights, multiplier = p.repeat(len(f), 1), torch.zeros_like(low)
-        reach, best = self._reach_of_minimum(f)
+        reach, best = self.reach_of_minimum(f)
         weights = torch.where((r >= reach)[:, None], best, weights)
         at_zero = (r == 0) & (span > 0) & (r < reach)
         if bool(at_zero.any()):
@@ -138,7 +141,7 @@ class MMDBall:
             weights[rows], multiplier[rows] = q, slope * span[rows]
         return weights, multiplier
 
-    def _reach_of_minimum(self, f: Tensor) -> tuple[Tensor, Tensor]:
+    def reach_of_minimum(self, f: Tensor) -> tuple[Tensor, Tensor]:
         """Return the distance to the least value's point (the nearest of several, each alone) and the mass put there."""
         minimal = f == f.amin(-1, keepdim=True)
         mean = self.kernel @ self.reference + self.nugget * self.reference
@@ -154,12 +157,17 @@ class MMDBall:
         With p > 0 everywhere, sqrt(g' K^-1 g), g = f minus its K^-1-weighted mean; differentiable. With zeros in p the
         zero-weight points only bound g from below: a non-negative least-squares problem for each row.
         """
+        if bool((self.reference > 0).all()):
+            return self.slope_bound(f)
+        return _cone_slope(f, self._whitener(), self.reference == 0)
+
+    def slope_bound(self, f: Tensor) -> Tensor:
+        """Return sqrt(g' K^-1 g), g = f minus its K^-1-weighted mean: the slope at 0, or a bound of it where p has zeros."""
         whitener = self._whitener()
         z, one = f @ whitener.T, whitener.sum(-1)
         z = z - (z @ one / (one @ one))[:, None] * one
-        if bool((self.reference > 0).all()):
-            return (z.square().sum(-1) + 1e-300).sqrt()
-        return _cone_slope(f, whitener, self.reference == 0)
+        slope: Tensor = (z.square().sum(-1) + 1e-300).sqrt()
+        return slope
 
     def _whitener(self) -> Tensor:
         """Return L^-1 with K + nugget I = L L', or refuse where the kernel is singular."""
@@ -170,7 +178,9 @@ class MMDBall:
                 "MMD(nugget=0): the slope at radius 0 needs a kernel matrix that can be inverted, and this one is "
                 "singular to rounding; give a nugget, such as MMD(length_scale, nugget=1e-6), or fewer contexts."
             )
-        return torch.linalg.solve_triangular(factor, torch.eye(len(full), dtype=torch.float64), upper=False)
+        return torch.as_tensor(
+            torch.linalg.solve_triangular(factor, torch.eye(len(full), dtype=torch.float64), upper=False)
+        )
 
     def _attached(self, problem: Problem, weights: Tensor, multiplier: Tensor) -> Tensor:
         """Return the multiplier with its gradient: exact at radius 0, a difference quotient elsewhere."""
@@ -204,7 +214,8 @@ def _cone_slope(f: Tensor, whitener: Tensor, empty: Tensor) -> Tensor:
     rest = torch.stack(slopes)  # the gradient of |rest| in f is L^-T rest / |rest|, with h held
     number = rest.norm(dim=-1)
     pull = (rest / number.clamp_min(1e-300)[:, None]) @ whitener
-    return number + (pull * (f - f.detach())).sum(-1)
+    attached: Tensor = number + (pull * (f - f.detach())).sum(-1)
+    return attached
 
 
 def _checked_matrix(matrix: object) -> tuple[tuple[float, ...], ...]:

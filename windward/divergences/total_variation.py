@@ -8,6 +8,7 @@ O(n log n). (Huang2024, Prop. 2; Tay2024, Lemma A.11.)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -24,6 +25,8 @@ class TotalVariation:
     >>> TotalVariation().worst_case(torch.tensor([1.0, 2.0, 3.0, 4.0]), contexts, 0.5).value
     tensor(1.7500, dtype=torch.float64)
     """
+
+    steep: ClassVar[bool] = False
 
     def distance(self, weights: Tensor, contexts: Contexts) -> Tensor:
         """Return sum |q - p|; `"*b"`."""

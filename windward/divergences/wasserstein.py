@@ -14,6 +14,8 @@ context, where the inner minimum is two running minima.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -37,6 +39,8 @@ class Wasserstein:
     >>> Wasserstein().worst_case(torch.tensor([2.0, 0.0]), contexts, 0.25).value
     tensor(1.5000, dtype=torch.float64)
     """
+
+    steep: ClassVar[bool] = False
 
     def distance(self, weights: Tensor, contexts: Contexts) -> Tensor:
         """Return the least cost of moving the reference to `weights`; `"*b"`. One linear programme for each."""
@@ -97,7 +101,7 @@ class WassersteinBall:
         for _ in range(STEPS):
             if len(rows) == 0:
                 break
-            level, fresh, met = self._meet(f[rows], span[rows], far, near, rows)
+            fresh, met = self._meet(f[rows], span[rows], far, near, rows)
             rows, fresh = rows[~met], Plans(fresh.target[~met], fresh.value[~met], fresh.cost[~met])
             dear = fresh.cost > r[rows]
             far.put(rows, fresh, dear)
@@ -106,8 +110,8 @@ class WassersteinBall:
             raise SolverError(f"Wasserstein: {len(rows)} of {len(f)} problems not solved in {STEPS} steps.")
         return self._answer(problem, far, near, settled)
 
-    def _meet(self, f: Tensor, span: Tensor, far: Plans, near: Plans, rows: Tensor) -> tuple[Tensor, Plans, Tensor]:
-        """Return the lambda where the two lines of each row meet, the plans there, and whether the dual reaches it."""
+    def _meet(self, f: Tensor, span: Tensor, far: Plans, near: Plans, rows: Tensor) -> tuple[Plans, Tensor]:
+        """Return the plans where the two lines of each row meet, and whether the dual reaches their meeting point."""
         gap = far.cost[rows] - near.cost[rows]
         level = ((near.value[rows] - far.value[rows]) / gap).clamp_min(0.0)
         fresh = self._plans(f, level)
@@ -115,7 +119,7 @@ class WassersteinBall:
         dual = fresh.value + level * fresh.cost
         size = torch.maximum(span, level * far.cost[rows])
         same = (fresh.target == far.target[rows]).all(-1) | (fresh.target == near.target[rows]).all(-1)
-        return level, fresh, (line - dual <= TOLERANCE * size) | same
+        return fresh, (line - dual <= TOLERANCE * size) | same
 
     def _answer(self, problem: Problem, far: Plans, near: Plans, settled: Tensor) -> WorstCase:
         gap = torch.where(settled, 1.0, far.cost - near.cost)
@@ -132,16 +136,14 @@ class WassersteinBall:
 
     def _stay(self, f: Tensor) -> Plans:
         """Return the plans of cost zero: stay, or move to the least of the points in the same place."""
-        together = torch.where(self.gaps == 0, f[:, None, :], torch.inf) if bool(self._crowded) else None
-        if together is None:
-            places = self.support.nonzero()[:, 0].expand(len(f), -1).contiguous()
-        else:
-            places = together.argmin(-1)
+        places = self.support.nonzero()[:, 0].expand(len(f), -1)
+        if self._crowded:
+            places = torch.where(self.gaps == 0, f[:, None, :], torch.inf).argmin(-1)
         return self._costed(f, places)
 
-    @property
-    def _crowded(self) -> Tensor:
-        return (self.gaps == 0).sum(-1).gt(1).any()
+    @cached_property
+    def _crowded(self) -> bool:
+        return bool((self.gaps == 0).sum(-1).gt(1).any())
 
     def _plans(self, f: Tensor, level: Tensor) -> Plans:
         """Return the best plans at lambda = level: each point goes where value plus lambda times distance is least."""

@@ -8,7 +8,7 @@ for values f `"*b n"` on the points of `Contexts(points, weights=p)`, the radius
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -35,8 +35,12 @@ class Ball(Protocol):
     def __call__(self, values: Tensor, radius: float | Tensor) -> WorstCase: ...
 
 
+@runtime_checkable
 class Divergence(Protocol):
-    """A distance between distributions on `Contexts`, with its inner worst case."""
+    """A distance between distributions on `Contexts`, with its inner worst case; `steep` where its slope at 0 is infinite."""
+
+    @property
+    def steep(self) -> bool: ...
 
     def distance(self, weights: Tensor, contexts: Contexts) -> Tensor: ...
 

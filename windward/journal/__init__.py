@@ -18,14 +18,14 @@ __all__ = [
 ]
 
 
-def open_journal(journal: str | Journal | None) -> Journal:
-    """Return a journal for a URL, the journal itself, or a new one in memory for None."""
+def open_journal(journal: str | Journal | None, *, existing: bool = False) -> Journal:
+    """Return a journal for a URL, the journal itself, or a new one in memory for None; `existing` ones are not made."""
     if journal is None:
         return MemoryJournal()
     if isinstance(journal, str):
         from windward.journal.sql import SqlJournal  # here: only a SQL journal needs SQLAlchemy
 
-        return SqlJournal(journal)
+        return SqlJournal(journal, create=not existing)
     if isinstance(journal, type) or not all(
         callable(getattr(journal, verb, None)) for verb in ("create", "append", "read", "names", "delete")
     ):
@@ -35,13 +35,13 @@ def open_journal(journal: str | Journal | None) -> Journal:
 
 def studies(journal: str | Journal) -> list[str]:
     """Return the names of the studies in a journal, sorted."""
-    return open_journal(_given("studies", journal)).names()
+    return open_journal(_given("studies", journal), existing=True).names()
 
 
 def delete_study(name: str, *, journal: str | Journal) -> None:
     """Delete a study and its whole log."""
     check_name("delete_study", name)
-    open_journal(_given("delete_study", journal)).delete(name)
+    open_journal(_given("delete_study", journal), existing=True).delete(name)
 
 
 def check_name(call: str, name: object) -> None:

@@ -24,6 +24,8 @@ def find(history: History, call: str, id: object) -> Trial:
     """Return the trial with this id, or raise `TrialError`."""
     if isinstance(id, bool) or not isinstance(id, numbers.Integral) or not 0 <= int(id) < len(history):
         known = f"ids go from 0 to {len(history) - 1}" if len(history) else "nothing has been asked yet"
+        if type(id) is not int:
+            known += "; give the id, a whole number such as suggestion.id"
         raise TrialError(f"{call}: study {history.study!r} has no trial {id!r}; {known}.")
     return history[int(id)]
 

@@ -17,8 +17,10 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from windward import check
 from windward.codec import dumps
 from windward.errors import ArgumentError, JournalError, MissingDependency
 from windward.journal.events import (
@@ -78,9 +80,12 @@ sa.Index(
 
 
 class SqlJournal:
-    """Keep studies in a database: `SqlJournal("sqlite:///shop.db")`. Safe for many threads and processes."""
+    """Keep studies in a database: `SqlJournal("sqlite:///shop.db")`. Safe for many threads and processes.
 
-    def __init__(self, url: str) -> None:
+    The tables are made where they are missing, unless `create=False`: then a database without them is an error.
+    """
+
+    def __init__(self, url: str, *, create: bool = True) -> None:
         if not isinstance(url, str):
             raise ArgumentError(f"SqlJournal({url!r}): give a database URL such as 'sqlite:///shop.db'.")
         shown = re.sub(r"(//[^:/@]*):[^@]*@", r"\1:***@", url)  # what a message may show: no password
@@ -95,13 +100,20 @@ class SqlJournal:
             ) from error
         if self._sqlite and parsed.database in (None, "", ":memory:"):
             raise ArgumentError(f"SqlJournal({url!r}): name a file, or use MemoryJournal() for a log in memory.")
+        check.flag("SqlJournal", "create", create)
         if self._sqlite:
+            self._check_file(Path(str(parsed.database)), create)
             weakref.finalize(self, self._engine.dispose)  # no connection outlives the journal
             sa.event.listen(self._engine, "connect", _prepare_sqlite)
             sa.event.listen(self._engine, "begin", _begin_immediate)
         try:
-            with self._transaction() as connection:
-                _metadata.create_all(connection)
+            with self._transaction(write=False) as connection:
+                missing = not sa.inspect(connection).has_table("events")
+            if missing and not create:
+                raise JournalError(f"{self!r}: this database holds no studies.")
+            if missing:  # only then: a reader needs no right to write
+                with self._transaction() as connection:
+                    _metadata.create_all(connection)
         except (TypeError, ValueError) as error:  # of the driver, about an option or a path it cannot take
             raise JournalError(
                 f"SqlJournal({shown!r}): not a usable database URL ({error}); use one such as 'sqlite:///shop.db'."
@@ -169,6 +181,14 @@ class SqlJournal:
         """Close the pooled connections; the journal opens new ones when it is used again."""
         self._engine.dispose()
 
+    def _check_file(self, path: Path, create: bool) -> None:
+        if path.is_dir():
+            raise JournalError(f"{self!r}: {str(path)!r} is a folder; name a file.")
+        if not path.absolute().parent.is_dir():
+            raise JournalError(f"{self!r}: the folder {str(path.parent)!r} does not exist; create it first.")
+        if not create and not path.exists():
+            raise JournalError(f"{self!r}: there is no file {str(path.absolute())!r}; check the path.")
+
     @contextmanager
     def _transaction(self, *, write: bool = True) -> Iterator[Connection]:
         try:
@@ -176,9 +196,7 @@ class SqlJournal:
                 yield connection
         except (sa.exc.SQLAlchemyError, sqlite3.Error) as error:  # sqlite3's own: raised while connecting
             cause = getattr(error, "orig", None) or error
-            raise JournalError(
-                f"{self!r}: {cause}; nothing was written; check that the database can be reached."
-            ) from error
+            raise JournalError(f"{self!r}: {cause}; {_advice(str(cause))}") from error
 
     @staticmethod
     def _names(connection: Connection) -> list[str]:
@@ -241,6 +259,20 @@ class SqlJournal:
         connection.execute(_events.insert(), rows)
         connection.execute(_studies.update().where(_studies.c.name == study).values(head=head, asks=asks))
         return events
+
+
+def _advice(cause: str) -> str:
+    """Return what to do about a failure of the database, by what it said."""
+    for sign, advice in (
+        ("locked", f"another process has held the lock for {BUSY_SECONDS:g} s; nothing was written; try again."),
+        ("readonly", "nothing was written; allow writing to the file and its folder."),
+        ("not a database", "the file is something else, or damaged; restore a copy."),
+        ("malformed", "the file is damaged; restore a copy."),
+        ("unable to open", "nothing was written; check the path and the rights to it."),
+    ):
+        if sign in cause:
+            return advice
+    return "check that the database can be reached, then try again: a call that did get through is not repeated."
 
 
 def _prepare_sqlite(connection: Any, record: Any) -> None:

@@ -1,0 +1,33 @@
+"""Trials as a pandas DataFrame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from windward.errors import MissingDependency
+from windward.space import Space
+from windward.trials import Trials
+
+if TYPE_CHECKING:
+    import pandas
+
+FIELDS = ("value", "noise", "state", "lost", "context_source", "asked_at", "context_at", "told_at")
+
+
+def dataframe(space: Space, trials: Trials) -> pandas.DataFrame:
+    """Return one row per trial: `decision.<name>` (done), `planned.<name>` (asked), `context.<name>` and the rest."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise MissingDependency("study.dataframe() needs pandas: pip install pandas.") from error
+    rows = []
+    for trial in trials:
+        row: dict[str, Any] = {"id": trial.id}
+        row |= {f"decision.{name}": trial.decision[name] for name in space.decision}
+        row |= {f"planned.{name}": (trial.planned or trial.decision)[name] for name in space.decision}
+        row |= {f"context.{name}": trial.context.get(name) for name in space.context}
+        rows.append(row | {field: getattr(trial, field) for field in FIELDS})
+    named = [f"{role}.{name}" for role in ("decision", "planned") for name in space.decision]
+    named += [f"context.{name}" for name in space.context]
+    frame = pandas.DataFrame(rows, columns=["id", *named, *FIELDS]).set_index("id")
+    return frame.astype({"value": float, "noise": float})

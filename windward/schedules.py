@@ -1,0 +1,86 @@
+"""Radii that change with t, the number of contexts seen: a schedule is called with t and k, the number of contexts.
+
+Decay(scale, power)      scale * t^(-power)                      Micheli2025: Decay(0.3, 0.5)
+KernelRate(scale)        scale * t^(-2 / (4 + k))                Huang2024: the rate of the density estimate
+KirschnerRate(risk)      (2 + sqrt(2 log(1 / risk))) / sqrt(t)   Kirschner2020, Lemma 3: MMD of an empirical measure
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from windward import check
+from windward.errors import ArgumentError
+
+
+@runtime_checkable
+class Schedule(Protocol):
+    """A number that depends on t, the contexts seen (at least 1), and k, the number of contexts."""
+
+    def __call__(self, t: int, k: int) -> float: ...
+
+
+Radius: TypeAlias = float | Schedule
+
+
+@dataclass(frozen=True)
+class Decay:
+    """scale * t^(-power).
+
+    >>> Decay(0.3, 0.5)(9, 1)
+    0.09999999999999999
+    """
+
+    scale: float
+    power: float = 0.5
+
+    def __post_init__(self) -> None:
+        check.number("Decay", "scale", self.scale, low=0.0)
+        check.number("Decay", "power", self.power, low=0.0)
+
+    def __call__(self, t: int, k: int) -> float:
+        return self.scale * math.pow(t, -self.power)
+
+
+@dataclass(frozen=True)
+class KernelRate:
+    """scale * t^(-2 / (4 + k)), the rate at which a kernel density estimate approaches the truth (Huang2024, Sec. 3.2)."""
+
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        check.number("KernelRate", "scale", self.scale, low=0.0)
+
+    def __call__(self, t: int, k: int) -> float:
+        return self.scale * math.pow(t, -2.0 / (4.0 + k))
+
+
+@dataclass(frozen=True)
+class KirschnerRate:
+    """(2 + sqrt(2 log(1 / risk))) / sqrt(t): an MMD radius that holds the truth but for `risk` (Kirschner2020)."""
+
+    risk: float = 0.1
+
+    def __post_init__(self) -> None:
+        check.number("KirschnerRate", "risk", self.risk, low=0.0, high=1.0, open_low=True)
+
+    def __call__(self, t: int, k: int) -> float:
+        return (2.0 + math.sqrt(2.0 * math.log(1.0 / self.risk))) / math.sqrt(t)
+
+
+def check_radius(call: str, radius: object) -> None:
+    """Raise `ArgumentError` unless `radius` is a number >= 0 or a schedule."""
+    if isinstance(radius, type) or not callable(radius):
+        check.number(call, "radius", radius, low=0.0)
+
+
+def resolved(call: str, radius: Radius, seen: int, k: int) -> float:
+    """Return the radius at this number of contexts seen."""
+    if not callable(radius):
+        return float(radius)
+    value = radius(max(seen, 1), k)
+    if not (isinstance(value, int | float) and math.isfinite(value) and value >= 0.0):
+        raise ArgumentError(f"{call}(radius={radius!r}): the schedule gave {value!r} for t={seen}; it must be >= 0.")
+    return float(value)
