@@ -5,10 +5,12 @@ models the value by a Gaussian process and picks each decision by Bayesian optim
 distribution and honest about what has not arrived. Start with `Space`, `Study` and `papers`.
 """
 
-from windward import papers
-from windward.beliefs import PosteriorMean, Thompson, UpperConfidence
+from windward import divergences, papers
+from windward.beliefs import ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
+from windward.context_rules import HighestImprovement, MostUncertain, Nature, Uniform
 from windward.contexts import Box, Contexts, Distribution, Empirical, Grid, KernelDensity, Known, NoContext
 from windward.design import RandomDesign, Sobol
+from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein, WorstCase
 from windward.errors import (
     ArgumentError,
     IncompatibleError,
@@ -22,11 +24,27 @@ from windward.errors import (
 from windward.feedback import Hallucinate, Ignore
 from windward.journal import MemoryJournal, delete_study, studies
 from windward.maximize import MultiStart, OverGrid
-from windward.objectives import Expected, Minimum
+from windward.objectives import (
+    BocuOne,
+    BocuTwo,
+    CVaR,
+    Expected,
+    LipschitzRobust,
+    MeanRisk,
+    MeanVariance,
+    MidpointRobust,
+    Minimum,
+    Robust,
+    Satisficing,
+    Sensitivity,
+    Tradeoff,
+    VaR,
+)
 from windward.parameters import Categorical, Integer, Linear, Real
 from windward.parts import from_json, to_json
-from windward.policy import Nature, Policy, Report
+from windward.policy import Policy, Report
 from windward.results import Outcome, Recommendation, Suggestion
+from windward.schedules import Decay, KernelRate, KirschnerRate
 from windward.space import Space
 from windward.study import Study
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
@@ -34,27 +52,43 @@ from windward.trials import Trial, Trials
 from windward.version import __version__
 
 __all__ = [
+    "MMD",
     "ArgumentError",
+    "BocuOne",
+    "BocuTwo",
     "Box",
+    "CVaR",
     "Categorical",
+    "ChiSquare",
     "Contexts",
+    "Decay",
     "Distribution",
     "Empirical",
     "Expected",
+    "ExpectedImprovement",
     "GaussianProcess",
     "Grid",
     "Hallucinate",
+    "HighestImprovement",
     "Hyperparameters",
     "Ignore",
     "IncompatibleError",
     "Integer",
     "JournalError",
     "KernelDensity",
+    "KernelRate",
+    "KirschnerRate",
     "Known",
+    "KullbackLeibler",
     "Linear",
+    "LipschitzRobust",
+    "MeanRisk",
+    "MeanVariance",
     "MemoryJournal",
+    "MidpointRobust",
     "Minimum",
     "MissingDependency",
+    "MostUncertain",
     "MultiStart",
     "Nature",
     "NoContext",
@@ -66,6 +100,9 @@ __all__ = [
     "Real",
     "Recommendation",
     "Report",
+    "Robust",
+    "Satisficing",
+    "Sensitivity",
     "Sobol",
     "SoftClip",
     "SolverError",
@@ -76,14 +113,21 @@ __all__ = [
     "Study",
     "Suggestion",
     "Thompson",
+    "TotalVariation",
+    "Tradeoff",
     "Trial",
     "TrialError",
     "Trials",
+    "Uniform",
     "Unscaled",
     "UpperConfidence",
+    "VaR",
+    "Wasserstein",
     "WindwardError",
+    "WorstCase",
     "__version__",
     "delete_study",
+    "divergences",
     "from_json",
     "papers",
     "studies",

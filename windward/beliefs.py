@@ -1,12 +1,16 @@
 """How a posterior stands in for the unknown function: a belief lifts a reduction from functions to posteriors.
 
-UpperConfidence(width)   reduction(mean + width * std)
-Thompson(width)          reduction(mean + width * (path - mean)), path one sample of the posterior
-PosteriorMean()          reduction(mean)
+    UpperConfidence(width)   reduction(mean + width * std)
+    Thompson(width)          reduction(mean + width * (path - mean)), path one sample of the posterior
+    PosteriorMean()          reduction(mean)
+    ExpectedImprovement()    E max(0, g(x) - best), g(x) = sum_i p_i f(x, c_i): with `Expected()` alone
+
+A reduction may ask for more than values: the slopes |grad_c f| of whatever stands in for f, or a lower confidence bound.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
@@ -17,7 +21,7 @@ from torch import Tensor
 from windward import check
 from windward.contexts import Contexts
 from windward.objectives import Reduction
-from windward.surrogate import Believed
+from windward.surrogate import Believed, Posterior
 from windward.trials import Trials
 
 Score: TypeAlias = Callable[[Reduction, Tensor], Tensor]
@@ -45,11 +49,17 @@ class UpperConfidence:
         check.number("UpperConfidence", "width", self.width, low=0.0)
 
     def __call__(self, believed: Believed, trials: Trials, contexts: Contexts, generator: torch.Generator) -> Score:
-        def score(reduction: Reduction, x: Tensor) -> Tensor:
-            mean, std = believed.posterior.marginals(x, contexts.points)
-            return reduction(mean + self.width * std)
+        return _confidence_score(believed.posterior, contexts, self.width)
 
-        return score
+
+@dataclass(frozen=True)
+class PosteriorMean:
+    """No optimism: the objective at the posterior mean."""
+
+    needs_monotone: ClassVar[bool] = False
+
+    def __call__(self, believed: Believed, trials: Trials, contexts: Contexts, generator: torch.Generator) -> Score:
+        return _confidence_score(believed.posterior, contexts, 0.0)
 
 
 @dataclass(frozen=True)
@@ -63,26 +73,69 @@ class Thompson:
         check.number("Thompson", "width", self.width, low=0.0)
 
     def __call__(self, believed: Believed, trials: Trials, contexts: Contexts, generator: torch.Generator) -> Score:
-        path = believed.posterior.path(generator)
+        posterior, points = believed.posterior, contexts.points
+        path = posterior.path(generator)
 
         def score(reduction: Reduction, x: Tensor) -> Tensor:
-            values = path(x, contexts.points)
+            values = path(x, points)
             if self.width != 1.0:
-                mean = believed.posterior.marginals(x, contexts.points)[0]
+                mean = posterior.marginals(x, points)[0]
                 values = mean + self.width * (values - mean)
-            return reduction(values)
+            if reduction.extra is None:
+                return reduction(values)
+            if reduction.extra == "lower":
+                return reduction(values, values)  # one function is its own bound
+            gradient = path.context_gradient(x, points)
+            if self.width != 1.0:
+                mean_gradient = posterior.context_slopes(x, points).mean_gradient
+                gradient = mean_gradient + self.width * (gradient - mean_gradient)
+            return reduction(values, length(gradient))
 
         return score
 
 
 @dataclass(frozen=True)
-class PosteriorMean:
-    """No optimism: the objective at the posterior mean."""
+class ExpectedImprovement:
+    """Expected improvement of the quadrature g(x) = sum_i p_i f(x, c_i), whose posterior is normal (Nguyen2020, Eqs. 5-6).
 
-    needs_monotone: ClassVar[bool] = False
+    The incumbent is the best mean of g over the decisions evaluated so far. It goes with `Expected()` alone.
+    """
+
+    needs_monotone: ClassVar[bool] = True
 
     def __call__(self, believed: Believed, trials: Trials, contexts: Contexts, generator: torch.Generator) -> Score:
+        posterior = believed.posterior
+        with torch.no_grad():
+            best = posterior.average(trials.dataset.x, contexts)[0].max()
+
         def score(reduction: Reduction, x: Tensor) -> Tensor:
-            return reduction(believed.posterior.marginals(x, contexts.points)[0])
+            return improvement(*posterior.average(x, contexts), best)
 
         return score
+
+
+def improvement(mean: Tensor, std: Tensor, best: Tensor) -> Tensor:
+    """Return E max(0, N(mean, std^2) - best), elementwise."""
+    z = (mean - best) / std
+    density = torch.exp(-0.5 * z.square()) / math.sqrt(2.0 * math.pi)
+    gain: Tensor = std * (density + z * torch.special.ndtr(z))
+    return gain
+
+
+def length(gradient: Tensor) -> Tensor:
+    """Return the Euclidean norm over the last axis, with a finite slope where it is zero."""
+    return (gradient.square().sum(-1) + 1e-30).sqrt()
+
+
+def _confidence_score(posterior: Posterior, contexts: Contexts, width: float) -> Score:
+    def score(reduction: Reduction, x: Tensor) -> Tensor:
+        if reduction.extra == "slopes":
+            at = posterior.context_slopes(x, contexts.points)
+            slopes = length(at.mean_gradient + width * at.std_gradient)
+            return reduction(at.mean + width * at.std, slopes)
+        mean, std = posterior.marginals(x, contexts.points)
+        if reduction.extra == "lower":
+            return reduction(mean + width * std, mean - width * std)
+        return reduction(mean + width * std)
+
+    return score

@@ -6,35 +6,69 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from windward.beliefs import PosteriorMean, Thompson, UpperConfidence
+from windward.beliefs import ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
 from windward.codec import decode, dumps, encode, table_of
+from windward.context_rules import HighestImprovement, MostUncertain, Nature, Uniform
 from windward.contexts import Box, Distribution, Empirical, Grid, KernelDensity, Known, NoContext
 from windward.design import RandomDesign, Sobol
+from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein
 from windward.errors import ArgumentError
 from windward.feedback import Hallucinate, Ignore
 from windward.maximize import MultiStart, OverGrid
-from windward.objectives import Expected, Minimum
+from windward.objectives import (
+    BocuOne,
+    BocuTwo,
+    CVaR,
+    Expected,
+    LipschitzRobust,
+    MeanRisk,
+    MeanVariance,
+    MidpointRobust,
+    Minimum,
+    Robust,
+    Satisficing,
+    Sensitivity,
+    Tradeoff,
+    VaR,
+)
 from windward.parameters import Categorical, Integer, Linear, Real
-from windward.policy import Nature, Policy, Report
+from windward.policy import Policy, Report
+from windward.schedules import Decay, KernelRate, KirschnerRate
 from windward.space import Space
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
 
 OWN_PARTS: tuple[type, ...] = (
+    BocuOne,
+    BocuTwo,
     Box,
     Categorical,
+    ChiSquare,
+    CVaR,
+    Decay,
     Distribution,
     Empirical,
     Expected,
+    ExpectedImprovement,
     GaussianProcess,
     Grid,
     Hallucinate,
+    HighestImprovement,
     Hyperparameters,
     Ignore,
     Integer,
     KernelDensity,
+    KernelRate,
+    KirschnerRate,
     Known,
+    KullbackLeibler,
     Linear,
+    LipschitzRobust,
+    MeanRisk,
+    MeanVariance,
+    MidpointRobust,
     Minimum,
+    MMD,
+    MostUncertain,
     MultiStart,
     Nature,
     NoContext,
@@ -44,13 +78,21 @@ OWN_PARTS: tuple[type, ...] = (
     RandomDesign,
     Real,
     Report,
+    Robust,
+    Satisficing,
+    Sensitivity,
     Sobol,
     SoftClip,
     Space,
     Standardize,
     Thompson,
+    TotalVariation,
+    Tradeoff,
+    Uniform,
     Unscaled,
     UpperConfidence,
+    VaR,
+    Wasserstein,
 )
 
 

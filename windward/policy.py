@@ -11,46 +11,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from windward import check
-from windward.beliefs import Belief, UpperConfidence
-from windward.contexts import ContextModel, Contexts, NoContext
+from windward.beliefs import Belief, ExpectedImprovement, UpperConfidence
+from windward.context_rules import ContextRule, Nature
+from windward.contexts import ContextModel, NoContext
 from windward.design import Design, Sobol
 from windward.errors import IncompatibleError
 from windward.feedback import Feedback, Hallucinate
 from windward.maximize import Maximizer, MultiStart
 from windward.objectives import Expected, Objective
-from windward.parameters import Value
+from windward.parameters import Categorical, Value
 from windward.region import Region
 from windward.space import Given, Space
-from windward.surrogate import GaussianProcess, Hyperparameters, Posterior, Start, Surrogate
+from windward.surrogate import GaussianProcess, Hyperparameters, Start, Surrogate
 from windward.trials import Trials
 
 # The maximizer also looks at this many of the best decisions that have come back: the peak is often beside one of them.
 HINTS = 32
-
-
-@runtime_checkable
-class ContextRule(Protocol):
-    """Choose the context to evaluate, where the caller can (a simulator); None where nature does."""
-
-    def __call__(
-        self, x: Tensor, posterior: Posterior, trials: Trials, contexts: Contexts, generator: torch.Generator
-    ) -> Tensor | None: ...
-
-
-@dataclass(frozen=True)
-class Nature:
-    """Nature shows the context; nobody chooses it."""
-
-    def __call__(
-        self, x: Tensor, posterior: Posterior, trials: Trials, contexts: Contexts, generator: torch.Generator
-    ) -> Tensor | None:
-        return None
 
 
 @dataclass(frozen=True)
@@ -88,6 +70,11 @@ class Policy:
                 f"Policy(objective={self.objective!r}, belief={self.belief!r}): the objective at the upper confidence "
                 "bound is no bound, because this objective can fall where values rise; use belief=Thompson()."
             )
+        if isinstance(self.belief, ExpectedImprovement) and not isinstance(self.objective, Expected):
+            raise IncompatibleError(
+                f"Policy(objective={self.objective!r}, belief=ExpectedImprovement()): expected improvement is known in "
+                "closed form for Expected() alone; use belief=Thompson()."
+            )
 
     def view(self, trials: Trials) -> Trials:
         """Return the trials as this policy sees them: without contexts under `NoContext()`."""
@@ -99,8 +86,13 @@ class Policy:
         contexts = self.context_model(trials.space, trials, trials.space.encode_given(None), generator)
         if contexts is not None:
             for objective in (self.objective, self.report.objective):
-                if objective is not None:
-                    objective.bind(contexts, trials.contexts_seen)
+                reduction = None if objective is None else objective.bind(contexts, trials.contexts_seen)
+                named = [n for n, parameter in trials.space.context.items() if isinstance(parameter, Categorical)]
+                if reduction is not None and reduction.extra == "slopes" and named:
+                    raise IncompatibleError(
+                        f"{objective!r}: the slope in the context {named[0]!r} has no meaning, it is a category; use "
+                        "Robust(Wasserstein(), radius)."
+                    )
         if isinstance(self.surrogate, GaussianProcess):
             self.surrogate.fit(trials.dataset)  # fixed length-scales: too many are refused now, not rounds later
 
@@ -139,7 +131,8 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
     stand_in = None if contexts is None or not space.context else contexts.draw(generator)
     if contexts is None or not trials.arrived or len(trials) < policy.design.rounds(space):
         x = policy.design(len(trials), replace(region, avoid=None, hints=None), request.seed)
-        return Proposal(x, None, stand_in, None)
+        # Where a rule chooses contexts, those of the design are drawn: there is nothing to choose by yet.
+        return Proposal(x, None if isinstance(policy.context_rule, Nature) else stand_in, stand_in, None)
     believed = policy.feedback(trials, policy.surrogate, request.now, request.start)
     reduction = policy.objective.bind(contexts, trials.contexts_seen)
     score = policy.belief(believed, trials, contexts, generator)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from windward.beliefs import PosteriorMean
+from windward.beliefs import PosteriorMean, length
 from windward.contexts import Contexts
 from windward.feedback import fit_arrived
 from windward.objectives import Reduction
@@ -19,6 +19,7 @@ from windward.trials import Trials
 # Posterior samples behind an interval, and its two quantiles: with 1024 of them the ends of a 90 % interval are good to
 # a twentieth of the posterior's deviation.
 SAMPLES = 1024
+PATHS = 128
 INTERVAL = (0.05, 0.95)
 
 
@@ -60,10 +61,28 @@ def _assessed(
     x: Tensor, posterior: Posterior, contexts: Contexts, reduction: Reduction, generator: torch.Generator
 ) -> Assessment:
     values = posterior.marginals(x[None], contexts.points)[0].detach().requires_grad_()
-    value = reduction(values)
+    extra = None
+    if reduction.extra == "lower":
+        extra = values
+    elif reduction.extra == "slopes":
+        extra = length(posterior.context_slopes(x[None], contexts.points).mean_gradient).detach()
+    value = reduction(values, extra)
     # Danskin: the gradient of a worst case in the values is the distribution that attains it.
     (weights,) = torch.autograd.grad(value.sum(), values)
     with torch.no_grad():
-        draws = reduction(posterior.sample(x, contexts.points, SAMPLES, generator))
+        draws = _draws(x, posterior, contexts, reduction, generator)
     low, high = draws.quantile(torch.tensor(INTERVAL, dtype=draws.dtype)).tolist()
     return Assessment(x, float(value.detach()), (low, high), contexts, weights[0])
+
+
+def _draws(
+    x: Tensor, posterior: Posterior, contexts: Contexts, reduction: Reduction, generator: torch.Generator
+) -> Tensor:
+    """Return the objective over posterior samples of f; `"s"`."""
+    if reduction.extra != "slopes":
+        samples = posterior.sample(x, contexts.points, SAMPLES, generator)
+        return reduction(samples, samples if reduction.extra == "lower" else None)
+    paths = [posterior.path(generator) for _ in range(PATHS)]  # a slope needs a function, not values at points
+    return torch.cat(
+        [reduction(p(x[None], contexts.points), length(p.context_gradient(x[None], contexts.points))) for p in paths]
+    )

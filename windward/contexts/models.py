@@ -25,11 +25,15 @@ from windward.contexts.weighted import (
     uniform_over_reach,
     whole,
     whole_where_integer,
+    with_elsewhere,
 )
 from windward.errors import IncompatibleError
 from windward.parameters import Categorical, Integer
 from windward.space import Given, Space
 from windward.trials import Trials
+
+# Even points while too little has been seen to learn from: enough for a smooth expectation in a few dimensions.
+UNSEEN = 128
 
 
 @dataclass(frozen=True)
@@ -45,16 +49,23 @@ class Empirical:
     """The contexts seen so far, equal ones merged, each seen one with the same weight.
 
     Given a part of the context, the seen ones are weighted by how near they are to it (see `conditional_weights`); those
-    that cannot happen any more are left out.
+    that cannot happen any more are left out. `elsewhere` points of weight zero, the same in every round, say where else
+    an adversary may put mass: evenly over where contexts may be.
     """
+
+    elsewhere: int = 0
+
+    def __post_init__(self) -> None:
+        check.whole("Empirical", "elsewhere", self.elsewhere, low=0)
 
     def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:
         seen = trials.seen_contexts
         if given.complete or _too_few(seen):
-            return uniform_over_reach(space, seen, given, generator, 128)
+            return uniform_over_reach(space, seen, given, generator, UNSEEN)
         weights = conditional_weights(space, seen, given)
         possible = weights > 0
-        return merged(torch.where(given.known, given.values, seen)[possible], weights[possible])
+        contexts = merged(torch.where(given.known, given.values, seen)[possible], weights[possible])
+        return with_elsewhere(contexts, space, seen, given, self.elsewhere)
 
 
 @dataclass(frozen=True)
@@ -66,12 +77,15 @@ class KernelDensity:
     picking the centre along a space-filling curve, the others the normal around it. 128 points then do the work of more
     than 1024 independent ones for one context, of about 1024 for two, of about 300 for four.
     Categories are resampled, never averaged. Where bounds are declared, centres and draws are clipped to them.
+    `elsewhere` points of weight zero, the same in every round, say where else an adversary may put mass.
     """
 
     count: int = 128
+    elsewhere: int = 0
 
     def __post_init__(self) -> None:
         check.whole("KernelDensity", "count", self.count, low=1)
+        check.whole("KernelDensity", "elsewhere", self.elsewhere, low=0)
 
     def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:
         low, high = space.context_bounds
@@ -92,7 +106,8 @@ class KernelDensity:
             # 1e-9 from the ends: the normal quantile is infinite at 0 and 1.
             drawn = seen[centres] + torch.special.ndtri(u[:, 1:].clamp(1e-9, 1.0 - 1e-9)) * width
         points = whole_where_integer(space, drawn.clamp(low, high))
-        return Contexts.uniform(torch.where(given.known, given.values, points))
+        contexts = Contexts.uniform(torch.where(given.known, given.values, points))
+        return with_elsewhere(contexts, space, seen, given, self.elsewhere)
 
 
 @dataclass(frozen=True)

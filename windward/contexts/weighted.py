@@ -150,3 +150,16 @@ def uniform_over_reach(
     return merged(
         torch.where(given.known, given.values, points), torch.full((count,), 1.0 / count, dtype=torch.float64)
     )
+
+
+def with_elsewhere(contexts: Contexts, space: Space, seen: Tensor, given: Given, count: int) -> Contexts:
+    """Return the contexts and `count` even points of weight zero over where contexts may be, the same on every call."""
+    edges = reach(space, seen)
+    if count == 0 or edges is None:
+        return contexts
+    points = scatter(space, *edges, count, torch.Generator().manual_seed(0))
+    points = torch.where(given.known, given.values, points)
+    return Contexts(
+        torch.cat([contexts.points, points]),
+        torch.cat([contexts.weights, torch.zeros(count, dtype=torch.float64)]),
+    )

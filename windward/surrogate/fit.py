@@ -73,7 +73,9 @@ class GaussianProcess:
     `kernel` is "squared_exponential" (the default: it factorises over decisions and contexts) or "matern52".
     `fixed` holds hyper-parameters that are not fitted (one length-scale for all, or one per parameter). `outcome` says
     how outcomes are scaled before the fit: `Standardize()`, `SoftClip(limit)` against heavy tails, `Unscaled()`.
-    The amplitude is 1 in standardised outcomes, as in BoTorch's default model.
+    The amplitude is 1 in standardised outcomes, as in BoTorch's default model. `tasks=True` gives each choice of a
+    categorical context a length-scale of its own: choices i and j are then correlated by a_i a_j, a_i = exp(-1 / (4 l_i^2)),
+    the task kernel of rank one plus a diagonal; otherwise all choices are equally alike.
 
     >>> GaussianProcess(kernel="matern52").kernel
     'matern52'
@@ -82,9 +84,11 @@ class GaussianProcess:
     kernel: KernelName = "squared_exponential"
     outcome: Outcome = field(default_factory=Standardize, kw_only=True)
     fixed: Hyperparameters | None = field(default=None, kw_only=True)
+    tasks: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         check.choice("GaussianProcess", "kernel", self.kernel, KERNELS)
+        check.flag("GaussianProcess", "tasks", self.tasks)
         if isinstance(self.outcome, type) or not isinstance(self.outcome, Outcome):
             raise ArgumentError(
                 f"GaussianProcess(outcome={self.outcome!r}): give Standardize(), SoftClip() or Unscaled()."
@@ -135,6 +139,23 @@ class GaussianProcess:
             self.kernel, hyperparameters, inputs, zx, zc, factor, inverse, alpha, noise, problem.shift, problem.scale
         )
 
+    def _context_groups(self, data: Dataset) -> tuple[int, ...]:
+        """Return which length-scale each context column has; under `tasks` every one-hot column its own."""
+        groups = data.roles.c_groups
+        if not self.tasks:
+            return groups
+        shared = {group for group in groups if groups.count(group) > 1}  # only categories have several columns
+        following = max((*data.roles.x_groups, *groups)) + 1
+        renamed, first = [], set[int]()
+        for group in groups:
+            if group in shared and group in first:
+                renamed.append(following)
+                following += 1
+            else:
+                renamed.append(group)
+            first.add(group)
+        return tuple(renamed)
+
     def likelihood(self, data: Dataset) -> Likelihood:
         """Return the marginal likelihood of these data as a function of the hyper-parameters."""
         scaled = self.outcome.scaled(data.y, data.floor)
@@ -144,7 +165,7 @@ class GaussianProcess:
         return Likelihood(
             self.kernel,
             torch.cat([data.x / x_unit, (data.c - c_origin) / c_unit], dim=1),
-            torch.tensor((*data.roles.x_groups, *data.roles.c_groups), device=data.x.device),
+            torch.tensor((*data.roles.x_groups, *self._context_groups(data)), dtype=torch.int64, device=data.x.device),
             data.x.shape[1],
             torch.cat([x_unit, c_unit]),
             c_origin,

@@ -43,6 +43,13 @@ def kernel_slope(name: KernelName, s: Tensor, value: Tensor) -> Tensor:
     return -(5.0 / 6.0) * (1.0 + root) * torch.exp(-root)
 
 
+def slope_value(name: KernelName, s: Tensor) -> Tensor:
+    """Return k'(s), differentiable once in s also where s = 0."""
+    if name == "squared_exponential":
+        return -0.5 * torch.exp(-0.5 * s)
+    return _Matern52Slope.apply(s)  # type: ignore[no-any-return, no-untyped-call]
+
+
 class _Matern52(torch.autograd.Function):
     """k(s) with its derivative written out: autograd would divide by sqrt(s) at s = 0."""
 
@@ -57,3 +64,18 @@ class _Matern52(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor) -> Tensor:
         (s,) = ctx.saved_tensors
         return upstream * kernel_slope("matern52", s, s)
+
+
+class _Matern52Slope(torch.autograd.Function):
+    """k'(s) of Matern-5/2, with k''(s) = 25/12 exp(-sqrt(5 s)) written out."""
+
+    @staticmethod
+    def forward(ctx: Any, s: Tensor) -> Tensor:
+        ctx.save_for_backward(s)
+        return kernel_slope("matern52", s, s)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> Tensor:
+        (s,) = ctx.saved_tensors
+        return upstream * (25.0 / 12.0) * torch.exp(-(5.0 * s).sqrt())

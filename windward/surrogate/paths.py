@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from windward.surrogate.kernel import slope_value, squared_distances
+
 if TYPE_CHECKING:
     from windward.surrogate.posterior import GaussianPosterior
 
@@ -36,6 +38,21 @@ class Path:
         zx, zc = posterior.inputs.x(x), posterior.inputs.c(points)
         centred = self.prior(zx, zc) + posterior.cross(zx, zc, self.correction)
         return (centred + posterior.hyperparameters.mean) * posterior.scale + posterior.shift
+
+    def context_gradient(self, x: Tensor, points: Tensor) -> Tensor:
+        """Return the gradient in the context at every decision `"*b d"` and context `"n k"`; `"*b n k"`."""
+        posterior = self.posterior
+        zx, zc = posterior.inputs.x(x), posterior.inputs.c(points)
+        ax, ac = zx @ self.x_frequencies.T, zc @ self.c_frequencies.T + self.phases
+        sx, sc = squared_distances(zx, posterior.zx), squared_distances(zc, posterior.zc)
+        steep = 2.0 * posterior.hyperparameters.amplitude * slope_value(posterior.kernel, sx[..., None, :] + sc)
+        columns = []
+        for column, rate in enumerate(posterior.inputs.c_rates):
+            turn = self.c_frequencies[:, column]
+            prior = -(ax.cos() * self.weights) @ (ac.sin() * turn).T - (ax.sin() * self.weights) @ (ac.cos() * turn).T
+            gaps = zc[:, None, column] - posterior.zc[:, column]
+            columns.append((prior + (steep * gaps) @ self.correction) * rate * posterior.scale)
+        return torch.stack(columns, -1) if columns else x.new_zeros(*x.shape[:-1], len(points), 0)
 
     def prior(self, zx: Tensor, zc: Tensor) -> Tensor:
         """Return the prior sample on the product of scaled decisions and contexts; `"*b n"`."""

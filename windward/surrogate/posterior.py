@@ -18,6 +18,7 @@ from windward.errors import SolverError
 from windward.surrogate.kernel import KernelName, kernel_value, squared_distances
 from windward.surrogate.marginals import Observations, Split, blocks, product_marginals, split
 from windward.surrogate.paths import Path, draw_path
+from windward.surrogate.slopes import ContextSlopes, context_slopes
 
 # A variance below this share of the amplitude is rounding; its square root keeps a finite slope.
 LEAST_VARIANCE = 1e-14
@@ -92,6 +93,18 @@ class GaussianPosterior:
         mean = (mean + self.hyperparameters.mean) * self.scale + self.shift
         shape = (*x.shape[:-1], len(points))
         return mean.reshape(shape), std.reshape(shape)
+
+    def context_slopes(self, x: Tensor, points: Tensor) -> ContextSlopes:
+        """Return mean and deviation `"*b n"` with their gradients in the context `"*b n k"`, differentiable in x."""
+        rows = x.reshape(-1, x.shape[-1])
+        found = context_slopes(self, rows, points, LEAST_VARIANCE * self.hyperparameters.amplitude)
+        shape = (*x.shape[:-1], len(points))
+        return ContextSlopes(
+            ((found.mean + self.hyperparameters.mean) * self.scale + self.shift).reshape(shape),
+            (found.std * self.scale).reshape(shape),
+            (found.mean_gradient * self.scale).reshape(*shape, points.shape[1]),
+            (found.std_gradient * self.scale).reshape(*shape, points.shape[1]),
+        )
 
     def average(self, x: Tensor, contexts: Contexts) -> tuple[Tensor, Tensor]:
         """Return mean and standard deviation of sum_i w_i f(x, c_i), exactly; `"*b"` each."""

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from windward.contexts import Contexts
 from windward.surrogate.posterior import Hyperparameters
+from windward.surrogate.slopes import ContextSlopes
 from windward.trials import Dataset
 
 
@@ -17,6 +18,8 @@ class SampledFunction(Protocol):
     """One sample of f: values `"*b n"` at decisions `"*b d"` and contexts `"n k"`."""
 
     def __call__(self, x: Tensor, points: Tensor) -> Tensor: ...
+
+    def context_gradient(self, x: Tensor, points: Tensor) -> Tensor: ...
 
 
 class Posterior(Protocol):
@@ -26,6 +29,8 @@ class Posterior(Protocol):
     def hyperparameters(self) -> Hyperparameters: ...
 
     def marginals(self, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor]: ...
+
+    def context_slopes(self, x: Tensor, points: Tensor) -> ContextSlopes: ...
 
     def average(self, x: Tensor, contexts: Contexts) -> tuple[Tensor, Tensor]: ...
 

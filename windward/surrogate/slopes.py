@@ -1,0 +1,106 @@
+"""Posterior mean and deviation with their gradients in the context, everything differentiable in the decision.
+
+    d k / d c  = 2 amplitude k'(s) (z_c - z_ci) * rate                      the kernel against observation i
+    d mean     = sum_i alpha_i d k_i
+    d var      = -2 (L^-1 d k) . (L^-1 k),       d std = d var / (2 std)
+
+For the squared exponential k and d k share the decision's factor, so one split of the stacked context factors and one
+Gram matrix per decision give all of it (see `marginals.py`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from windward.surrogate.kernel import kernel_value, slope_value, squared_distances
+from windward.surrogate.marginals import split
+
+if TYPE_CHECKING:
+    from windward.surrogate.posterior import GaussianPosterior
+
+
+class ContextSlopes(NamedTuple):
+    """Mean and deviation `"*b n"`, and their gradients in the context `"*b n k"`, per unit of the context."""
+
+    mean: Tensor
+    std: Tensor
+    mean_gradient: Tensor
+    std_gradient: Tensor
+
+
+def context_slopes(posterior: GaussianPosterior, x: Tensor, points: Tensor, least: float) -> ContextSlopes:
+    """Return mean, deviation and their context gradients for decisions `"b d"` and contexts `"n k"`, standardised."""
+    if posterior.kernel == "squared_exponential":
+        mean, variance, mean_gradient, variance_gradient = _by_products(posterior, x, points)
+    else:
+        mean, variance, mean_gradient, variance_gradient = _directly(posterior, x, points)
+    std = variance.clamp_min(least).sqrt()
+    # Where the variance is rounding its slope is too.
+    std_gradient = torch.where((variance > least)[..., None], variance_gradient / (2.0 * std[..., None]), 0.0)
+    return ContextSlopes(mean, std, mean_gradient, std_gradient)
+
+
+def _by_products(posterior: GaussianPosterior, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    amplitude, (m, k) = posterior.hyperparameters.amplitude, points.shape
+    zc = posterior.inputs.c(points)
+    kc = kernel_value(posterior.kernel, squared_distances(zc, posterior.zc))  # "m n"
+    gaps = zc[:, None, :] - posterior.zc  # "m n k"
+    slopes = -(kc[..., None] * gaps) * posterior.inputs.c_rates
+    stacked = torch.cat([kc, *slopes.unbind(-1)])  # values first, then each direction: "(1 + k) m, n"
+    parts = split(stacked)
+    outer, inner = parts.outer, parts.inner
+    if outer is None:  # no low rank: every observation is a column of its own
+        outer, inner = stacked, torch.eye(stacked.shape[1], dtype=stacked.dtype, device=stacked.device)
+    kx = kernel_value(posterior.kernel, squared_distances(posterior.inputs.x(x), posterior.zx))
+    means = amplitude * (kx * posterior.alpha) @ stacked.T  # "b, (1 + k) m"
+    gram: Tensor = _Gram.apply(kx, inner, posterior.inverse)  # type: ignore[no-untyped-call]
+    own, others = outer[:m], outer[m:].reshape(k, m, -1)
+    pulled = own @ gram  # "b m r"
+    variance = amplitude - amplitude**2 * (pulled * own).sum(-1)
+    crossed = (
+        torch.stack([(pulled * other).sum(-1) for other in others], dim=-1) if k else pulled.new_zeros(len(x), m, 0)
+    )
+    mean_gradient = means[:, m:].reshape(len(x), k, m).mT
+    return means[:, :m], variance, mean_gradient, -2.0 * amplitude**2 * crossed
+
+
+def _directly(posterior: GaussianPosterior, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    amplitude = posterior.hyperparameters.amplitude
+    zc = posterior.inputs.c(points)
+    s = squared_distances(posterior.inputs.x(x), posterior.zx)[:, None, :] + squared_distances(zc, posterior.zc)
+    k = amplitude * kernel_value(posterior.kernel, s)  # "b m n"
+    steep = 2.0 * amplitude * slope_value(posterior.kernel, s)
+    solved = k @ posterior.inverse.T
+    gaps = (zc[:, None, :] - posterior.zc) * posterior.inputs.c_rates  # "m n k"
+    means, crossed = [], []
+    for gap in gaps.unbind(-1):
+        slope = steep * gap
+        means.append(slope @ posterior.alpha)
+        crossed.append(((slope @ posterior.inverse.T) * solved).sum(-1))
+    empty = s.new_zeros(*s.shape[:2], 0)
+    return (
+        k @ posterior.alpha,
+        amplitude - solved.square().sum(-1),
+        torch.stack(means, -1) if means else empty,
+        -2.0 * torch.stack(crossed, -1) if crossed else empty,
+    )
+
+
+class _Gram(torch.autograd.Function):
+    """t t' with t_r = L^-1 (kx * inner_r), `"b r r"`, keeping one large array for the gradient instead of autograd's four."""
+
+    @staticmethod
+    def forward(ctx: Any, kx: Tensor, inner: Tensor, inverse: Tensor) -> Tensor:
+        t = (kx[:, None, :] * inner) @ inverse.T
+        ctx.save_for_backward(t, inner, inverse)
+        return t @ t.mT
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        t, inner, inverse = ctx.saved_tensors
+        return ((((grad + grad.mT) @ t) @ inverse) * inner).sum(-2), None, None
