@@ -149,12 +149,7 @@ class Tradeoff:
     beta: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_divergence("Tradeoff", self.divergence)
-        check_radius("Tradeoff", self.radius)
-        check.number("Tradeoff", "alpha", self.alpha, low=0.0)
-        check.number("Tradeoff", "beta", self.beta, low=0.0)
-        if self.beta > 0 and self.radius == 0:
-            _check_slope("Tradeoff", self.divergence)
+        _check_tradeoff("Tradeoff", self)
 
     @property
     def monotone(self) -> bool:
@@ -165,6 +160,8 @@ class Tradeoff:
         """Return alpha v - beta multiplier from one worst case."""
         ball = self.divergence.on(contexts)
         radius = resolved("Tradeoff", self.radius, seen, contexts.points.shape[1])
+        if self.beta > 0 and radius == 0:
+            _check_slope("Tradeoff", self.divergence)
 
         def reduce(values: Tensor) -> Tensor:
             worst = ball(values, radius)
@@ -319,10 +316,7 @@ class BocuOne:
     monotone: ClassVar[bool] = True  # meant for the confidence bounds: an upper bound of the difference quotient
 
     def __post_init__(self) -> None:
-        _check_divergence("BocuOne", self.divergence)
-        check_radius("BocuOne", self.radius)
-        check.number("BocuOne", "alpha", self.alpha, low=0.0)
-        check.number("BocuOne", "beta", self.beta, low=0.0)
+        _check_tradeoff("BocuOne", self)
         check.number("BocuOne", "step", self.step, low=0.0, open_low=True)
 
     def bind(self, contexts: Contexts, seen: int) -> Reduction:
@@ -348,7 +342,7 @@ class BocuTwo:
     monotone: ClassVar[bool] = True  # published for the upper confidence bound, though it bounds nothing
 
     def __post_init__(self) -> None:
-        Tradeoff(self.divergence, self.radius, self.alpha, self.beta)  # the same arguments, the same checks
+        _check_tradeoff("BocuTwo", self)
 
     def bind(self, contexts: Contexts, seen: int) -> Reduction:
         """Return alpha v - beta multiplier."""
@@ -391,6 +385,15 @@ class MidpointRobust:
 def _check_divergence(call: str, divergence: object) -> None:
     if isinstance(divergence, type) or not isinstance(divergence, Divergence):
         raise ArgumentError(f"{call}(divergence={divergence!r}): give a divergence, such as TotalVariation().")
+
+
+def _check_tradeoff(call: str, objective: Tradeoff | BocuOne | BocuTwo) -> None:
+    _check_divergence(call, objective.divergence)
+    check_radius(call, objective.radius)
+    check.number(call, "alpha", objective.alpha, low=0.0)
+    check.number(call, "beta", objective.beta, low=0.0)
+    if objective.beta > 0 and objective.radius == 0 and not isinstance(objective, BocuOne):  # it takes a quotient
+        _check_slope(call, objective.divergence)
 
 
 def _check_slope(call: str, divergence: Divergence) -> None:

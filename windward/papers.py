@@ -17,6 +17,7 @@ from windward.context_rules import ContextRule, HighestImprovement, MostUncertai
 from windward.contexts import Box, Empirical, Grid, KernelDensity, Known, NoContext
 from windward.design import RandomDesign, Sobol
 from windward.divergences import MMD, ChiSquare, Divergence, TotalVariation, Wasserstein
+from windward.errors import ArgumentError
 from windward.maximize import Maximizer, MultiStart
 from windward.objectives import (
     BocuOne,
@@ -172,7 +173,7 @@ def ts_bocu(
     GEN. The paper evaluates every point of a grid: `maximize=OverGrid(32)`; its process is not fitted:
     `surrogate=GaussianProcess(fixed=...)`.
     """
-    return _bocu(reference, objective, Thompson(), surrogate, maximize)
+    return _bocu("ts_bocu", reference, objective, Thompson(), surrogate, maximize)
 
 
 def ucb_bocu_1(
@@ -190,7 +191,7 @@ def ucb_bocu_1(
     Deviation: sqrt(beta_t) = sqrt(2) as printed (the released program puts the objective's beta there).
     """
     objective = BocuOne(divergence, radius, alpha, beta)
-    return _bocu(reference, objective, UpperConfidence(TAY_WIDTH), surrogate, maximize)
+    return _bocu("ucb_bocu_1", reference, objective, UpperConfidence(TAY_WIDTH), surrogate, maximize)
 
 
 def ucb_bocu_2(
@@ -205,17 +206,17 @@ def ucb_bocu_2(
 ) -> Policy:
     """UCB-BOCU-2: alpha v(u, r) - beta multiplier(u, r). Tay2024, Sec. 4. Deviation: as for `ucb_bocu_1`; exact slopes."""
     objective = BocuTwo(divergence, radius, alpha, beta)
-    return _bocu(reference, objective, UpperConfidence(TAY_WIDTH), surrogate, maximize)
+    return _bocu("ucb_bocu_2", reference, objective, UpperConfidence(TAY_WIDTH), surrogate, maximize)
 
 
 def ucb_so(reference: Known, *, surrogate: Surrogate | None = None, maximize: Maximizer | None = None) -> Policy:
     """UCB-SO: p.u, the stochastic baseline of Tay2024."""
-    return _bocu(reference, Expected(), UpperConfidence(TAY_WIDTH), surrogate, maximize)
+    return _bocu("ucb_so", reference, Expected(), UpperConfidence(TAY_WIDTH), surrogate, maximize)
 
 
 def ucb_ro(reference: Known, *, surrogate: Surrogate | None = None, maximize: Maximizer | None = None) -> Policy:
     """UCB-RO: min_c u, the robust baseline of Tay2024."""
-    return _bocu(reference, Minimum(), UpperConfidence(TAY_WIDTH), surrogate, maximize)
+    return _bocu("ucb_ro", reference, Minimum(), UpperConfidence(TAY_WIDTH), surrogate, maximize)
 
 
 def drbqo(samples: Known, radius: float, *, rule: ContextRule | None = None) -> Policy:
@@ -225,35 +226,35 @@ def drbqo(samples: Known, radius: float, *, rule: ContextRule | None = None) -> 
     mean. `rule=Uniform()` is the paper's Fig. 5. Deviation: lambda >= 0 in Eq. 10 (a misprint), solved by sorting.
     """
     objective = Robust(ChiSquare(), radius)
-    return _quadrature(samples, objective, Thompson(), rule, Report(candidates="evaluated"))
+    return _quadrature("drbqo", samples, objective, Thompson(), rule, Report(candidates="evaluated"))
 
 
 def emp_drbqo(samples: Known, radius: float, *, rule: ContextRule | None = None) -> Policy:
     """Emp-DRBQO: chooses like `drbqo`, reports by the empirical expectation. Nguyen2020, Sec. 5."""
     report = Report(Expected(), "evaluated")
-    return _quadrature(samples, Robust(ChiSquare(), radius), Thompson(), rule, report)
+    return _quadrature("emp_drbqo", samples, Robust(ChiSquare(), radius), Thompson(), rule, report)
 
 
 def bqo_ts(samples: Known, *, rule: ContextRule | None = None) -> Policy:
     """BQO-TS: x_t = argmax_x 1/n sum_i f_t(x, w_i), f_t a posterior sample. Nguyen2020, Sec. 5."""
-    return _quadrature(samples, Expected(), Thompson(), rule, Report(candidates="evaluated"))
+    return _quadrature("bqo_ts", samples, Expected(), Thompson(), rule, Report(candidates="evaluated"))
 
 
 def bqo_ei(samples: Known, *, rule: ContextRule | None = None) -> Policy:
     """BQO-EI: expected improvement of g(x) = 1/n sum_i f(x, w_i). Nguyen2020, Eqs. 5-6."""
-    return _quadrature(samples, Expected(), ExpectedImprovement(), rule, Report(candidates="evaluated"))
+    return _quadrature("bqo_ei", samples, Expected(), ExpectedImprovement(), rule, Report(candidates="evaluated"))
 
 
 def maximin_bqo_ts(samples: Known, radius: float, *, rule: ContextRule | None = None) -> Policy:
     """Maximin-BQO-TS: chooses like `bqo_ts`, reports by the robust value. Nguyen2020, Sec. 5."""
     report = Report(Robust(ChiSquare(), radius), "evaluated")
-    return _quadrature(samples, Expected(), Thompson(), rule, report)
+    return _quadrature("maximin_bqo_ts", samples, Expected(), Thompson(), rule, report)
 
 
 def maximin_bqo_ei(samples: Known, radius: float, *, rule: ContextRule | None = None) -> Policy:
     """Maximin-BQO-EI: chooses like `bqo_ei`, reports by the robust value. Nguyen2020, Sec. 5."""
     report = Report(Robust(ChiSquare(), radius), "evaluated")
-    return _quadrature(samples, Expected(), ExpectedImprovement(), rule, report)
+    return _quadrature("maximin_bqo_ei", samples, Expected(), ExpectedImprovement(), rule, report)
 
 
 def drbqo_rand_w(samples: Known, radius: float) -> Policy:
@@ -277,7 +278,7 @@ def mtbo(folds: Known) -> Policy:
     Swersky2013 as used in Nguyen2020, Sec. 5.2. The task kernel is of rank one plus a diagonal.
     """
     return Policy(
-        context_model=folds,
+        context_model=_known("mtbo", "folds", folds),
         belief=ExpectedImprovement(),
         context_rule=HighestImprovement(),
         surrogate=GaussianProcess(tasks=True),
@@ -287,6 +288,7 @@ def mtbo(folds: Known) -> Policy:
 
 
 def _bocu(
+    call: str,
     reference: Known,
     objective: Objective,
     belief: Belief,
@@ -294,7 +296,7 @@ def _bocu(
     maximize: Maximizer | None,
 ) -> Policy:
     return Policy(
-        context_model=reference,
+        context_model=_known(call, "reference", reference),
         objective=objective,
         belief=belief,
         surrogate=GaussianProcess() if surrogate is None else surrogate,
@@ -304,13 +306,19 @@ def _bocu(
 
 
 def _quadrature(
-    samples: Known, objective: Objective, belief: Belief, rule: ContextRule | None, report: Report
+    call: str, samples: Known, objective: Objective, belief: Belief, rule: ContextRule | None, report: Report
 ) -> Policy:
     return Policy(
-        context_model=samples,
+        context_model=_known(call, "samples", samples),
         objective=objective,
         belief=belief,
         context_rule=MostUncertain() if rule is None else rule,
         design=Sobol(12),
         report=report,
     )
+
+
+def _known(call: str, name: str, contexts: object) -> Known:
+    if not isinstance(contexts, Known):
+        raise ArgumentError(f"{call}({name}={contexts!r}): give Known(...), the contexts and their weights.")
+    return contexts

@@ -9,9 +9,10 @@ A published method is a `Policy` with the right parts: see `papers.py`.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -24,7 +25,7 @@ from windward.design import Design, Sobol
 from windward.errors import IncompatibleError
 from windward.feedback import Feedback, Hallucinate
 from windward.maximize import Maximizer, MultiStart
-from windward.objectives import Expected, Objective
+from windward.objectives import Expected, LipschitzRobust, Objective, Satisficing
 from windward.parameters import Categorical, Value
 from windward.region import Region
 from windward.space import Given, Space
@@ -80,19 +81,30 @@ class Policy:
         """Return the trials as this policy sees them: without contexts under `NoContext()`."""
         return trials.blind() if isinstance(self.context_model, NoContext) else trials
 
+    def oriented(self, sign: float) -> Policy:
+        """Return the policy for values times `sign`: its own outcome quantities, a target, turn with them."""
+        if sign > 0:
+            return self
+        turned = {
+            "objective": _turned(self.objective),
+            "report": replace(self.report, objective=_turned(self.report.objective)),
+        }
+        return replace(self, **turned)
+
     def check(self, space: Space) -> None:
         """Raise `IncompatibleError` where the policy does not go with the space, by trying its parts on it."""
         trials, generator = self.view(Trials(space)), torch.Generator().manual_seed(0)
         contexts = self.context_model(trials.space, trials, trials.space.encode_given(None), generator)
-        if contexts is not None:
-            for objective in (self.objective, self.report.objective):
-                reduction = None if objective is None else objective.bind(contexts, trials.contexts_seen)
-                named = [n for n, parameter in trials.space.context.items() if isinstance(parameter, Categorical)]
-                if reduction is not None and reduction.extra == "slopes" and named:
-                    raise IncompatibleError(
-                        f"{objective!r}: the slope in the context {named[0]!r} has no meaning, it is a category; use "
-                        "Robust(Wasserstein(), radius)."
-                    )
+        named = [n for n, parameter in trials.space.context.items() if isinstance(parameter, Categorical)]
+        for objective in (self.objective, self.report.objective):
+            slopes = isinstance(objective, LipschitzRobust)
+            if objective is not None and contexts is not None:
+                slopes = objective.bind(contexts, trials.contexts_seen).extra == "slopes"
+            if slopes and named:
+                raise IncompatibleError(
+                    f"{objective!r}: the slope in the context {named[0]!r} has no meaning, it is a category; use "
+                    "Robust(Wasserstein(), radius)."
+                )
         if isinstance(self.surrogate, GaussianProcess):
             self.surrogate.fit(trials.dataset)  # fixed length-scales: too many are refused now, not rounds later
 
@@ -124,7 +136,7 @@ class Proposal:
 
 def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.Generator) -> Proposal:
     """Return the next decision: a pure function of its arguments and the generator's state."""
-    trials = policy.view(trials)
+    policy, trials = policy.oriented(trials.sign), policy.view(trials)
     space = trials.space
     contexts = policy.context_model(space, trials, request.known(space), generator)
     region = Region(space, request.fixed, avoid=trials.decisions(trials.pending), hints=_hints(trials))
@@ -139,6 +151,10 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
     x = policy.maximize(lambda x: score(reduction, x), region, generator)
     context = policy.context_rule(x, believed.posterior, trials, contexts, generator)
     return Proposal(x, context, stand_in, believed.posterior.hyperparameters)
+
+
+def _turned(objective: Any) -> Any:
+    return replace(objective, target=-objective.target) if isinstance(objective, Satisficing) else objective
 
 
 # What a part must offer to stand in each field, and one that does.
@@ -167,6 +183,14 @@ def _check_part(call: str, name: str, part: object) -> None:
     for other, (another, _) in _KINDS.items():
         if called_with and called_with == _parameters(another) != _parameters(kind):
             raise IncompatibleError(f"{call}({name}={part!r}): this part goes to {other}; give one such as {example}.")
+    if callable(part) and _parameters(kind):
+        needed = _parameters(kind)[1:]
+        try:
+            inspect.signature(part).bind(*needed)
+        except (TypeError, ValueError) as error:
+            raise IncompatibleError(
+                f"{call}({name}={part!r}): it cannot be called with ({', '.join(needed)}); give one such as {example}."
+            ) from error
 
 
 def _parameters(kind: type) -> tuple[str, ...]:

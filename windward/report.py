@@ -41,7 +41,7 @@ def assess(
 
     Returns None where nothing has arrived, or where no context is declared or seen.
     """
-    trials = policy.view(trials)
+    policy, trials = policy.oriented(trials.sign), policy.view(trials)
     space = trials.space
     contexts = policy.context_model(space, trials, request.known(space), generator)
     if contexts is None or not trials.arrived:

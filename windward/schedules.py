@@ -7,6 +7,7 @@ KirschnerRate(risk)      (2 + sqrt(2 log(1 / risk))) / sqrt(t)   Kirschner2020, 
 
 from __future__ import annotations
 
+import inspect
 import math
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
@@ -74,13 +75,20 @@ def check_radius(call: str, radius: object) -> None:
     """Raise `ArgumentError` unless `radius` is a number >= 0 or a schedule."""
     if isinstance(radius, type) or not callable(radius):
         check.number(call, "radius", radius, low=0.0)
+        return
+    try:  # other parts can be called too, but not with t and k
+        inspect.signature(radius).bind(1, 1)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{call}(radius={radius!r}): a schedule is called with t and k: {error}.") from error
+    resolved(call, radius, 1, 1)
 
 
 def resolved(call: str, radius: Radius, seen: int, k: int) -> float:
     """Return the radius at this number of contexts seen."""
     if not callable(radius):
         return float(radius)
-    value = radius(max(seen, 1), k)
+    t = max(seen, 1)
+    value = radius(t, k)
     if not (isinstance(value, int | float) and math.isfinite(value) and value >= 0.0):
-        raise ArgumentError(f"{call}(radius={radius!r}): the schedule gave {value!r} for t={seen}; it must be >= 0.")
+        raise ArgumentError(f"{call}(radius={radius!r}): the schedule gave {value!r} for t={t}; it must be >= 0.")
     return float(value)

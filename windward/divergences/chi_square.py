@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from windward.contexts import Contexts
-from windward.divergences.worst_case import Problem, WorstCase, check_weights, least
+from windward.divergences.worst_case import Problem, WorstCase, check_contexts, check_weights, least
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class ChiSquare:
 
     def on(self, contexts: Contexts) -> ChiSquareBall:
         """Return the worst case over this reference."""
-        return ChiSquareBall(contexts.weights)
+        return ChiSquareBall(check_contexts("ChiSquare.on", contexts).weights)
 
     def worst_case(self, values: Tensor, contexts: Contexts, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""
@@ -56,7 +56,7 @@ class ChiSquareBall:
 
     def __call__(self, values: Tensor, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""
-        problem = Problem.of("ChiSquare", values, radius, len(self.reference))
+        problem = Problem.of("ChiSquare.worst_case", values, radius, len(self.reference))
         support = self.reference > 0
         f, p, growth = problem.values.detach()[:, support], self.reference[support], 1.0 + 2.0 * problem.radius
         p = p / p.sum()

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from windward.contexts import Contexts
-from windward.divergences.worst_case import Problem, WorstCase, check_weights, least
+from windward.divergences.worst_case import Problem, WorstCase, check_contexts, check_weights, least
 from windward.errors import SolverError
 
 STEPS = 200
@@ -45,7 +45,7 @@ class KullbackLeibler:
 
     def on(self, contexts: Contexts) -> KullbackLeiblerBall:
         """Return the worst case over this reference."""
-        return KullbackLeiblerBall(contexts.weights)
+        return KullbackLeiblerBall(check_contexts("KullbackLeibler.on", contexts).weights)
 
     def worst_case(self, values: Tensor, contexts: Contexts, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""
@@ -60,7 +60,7 @@ class KullbackLeiblerBall:
 
     def __call__(self, values: Tensor, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""
-        problem = Problem.of("KullbackLeibler", values, radius, len(self.reference))
+        problem = Problem.of("KullbackLeibler.worst_case", values, radius, len(self.reference))
         support = self.reference > 0
         f, p = problem.values.detach()[:, support], self.reference[support] / self.reference[support].sum()
         low, minimal, high = least(f, torch.ones_like(p, dtype=torch.bool))

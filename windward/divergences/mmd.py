@@ -24,7 +24,7 @@ from torch import Tensor
 from windward import check
 from windward.contexts import Contexts
 from windward.divergences._interior_point import Cone, solve
-from windward.divergences.worst_case import Problem, WorstCase, check_weights
+from windward.divergences.worst_case import Problem, WorstCase, check_contexts, check_weights
 from windward.errors import ArgumentError, IncompatibleError, SolverError
 
 # Eigenvalues below this share of the largest are left out of the search (on a fine grid most are); what they add to a
@@ -55,7 +55,8 @@ class MMD:
 
     def __post_init__(self) -> None:
         if (self.length_scale is None) == (self.matrix is None):
-            raise ArgumentError("MMD(): give a length_scale or a kernel matrix, one of the two.")
+            matrix = None if self.matrix is None else "..."
+            raise ArgumentError(f"MMD(length_scale={self.length_scale!r}, matrix={matrix}): give one of the two.")
         if self.length_scale is not None:
             check.number("MMD", "length_scale", self.length_scale, low=0.0, open_low=True)
         check.number("MMD", "nugget", self.nugget, low=0.0)
@@ -65,6 +66,7 @@ class MMD:
 
     def kernel(self, contexts: Contexts) -> Tensor:
         """Return the kernel matrix on the context points, without the nugget; `"n n"`."""
+        check_contexts("MMD.kernel", contexts)
         if self.matrix is not None:
             matrix = torch.tensor(self.matrix, dtype=torch.float64)
             if len(matrix) != len(contexts):
@@ -83,12 +85,8 @@ class MMD:
         return square.clamp_min(0.0).sqrt()
 
     def on(self, contexts: Contexts) -> MMDBall:
-        """Return the worst case over this reference, its kernel factorised."""
-        kernel = self.kernel(contexts)
-        eigenvalues, vectors = torch.linalg.eigh(kernel)
-        kept = eigenvalues > RANK * eigenvalues.max()
-        root = (vectors[:, kept] * eigenvalues[kept].sqrt()).T
-        return MMDBall(contexts.weights, kernel, root, self.nugget, self.tolerance)
+        """Return the worst case over this reference; its kernel is factorised when it is first needed."""
+        return MMDBall(check_contexts("MMD.on", contexts).weights, self.kernel(contexts), self.nugget, self.tolerance)
 
     def worst_case(self, values: Tensor, contexts: Contexts, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""
@@ -97,25 +95,27 @@ class MMD:
 
 @dataclass(frozen=True)
 class MMDBall:
-    """MMD around one reference `"n"`, with the kernel `"n n"` and its root `"rank n"`: kernel = root' root."""
+    """MMD around one reference `"n"`, with the kernel `"n n"`."""
 
     reference: Tensor
     kernel: Tensor
-    root: Tensor
     nugget: float
     tolerance: float
 
     def __call__(self, values: Tensor, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""
-        problem = Problem.of("MMD", values, radius, len(self.reference))
+        problem = Problem.of("MMD.worst_case", values, radius, len(self.reference))
         with torch.no_grad():
             weights, multiplier = self._solved(problem.values, problem.radius)
         return problem.answer(weights, self._attached(problem, weights, multiplier))
 
     @cached_property
     def cone(self) -> Cone:
-        """What the solver prepares once."""
-        return Cone(self.kernel, self.root, self.nugget, self.reference)
+        """What the solver prepares once: among it the kernel's root `"rank n"`, kernel = root' root."""
+        eigenvalues, vectors = torch.linalg.eigh(self.kernel)
+        kept = eigenvalues > RANK * eigenvalues.max()
+        root = (vectors[:, kept] * eigenvalues[kept].sqrt()).T
+        return Cone(self.kernel, root, self.nugget, self.reference)
 
     def _solved(self, f: Tensor, r: Tensor) -> tuple[Tensor, Tensor]:
         """Return certified weights and multipliers; `"b n"`, `"b"`."""
@@ -159,17 +159,18 @@ class MMDBall:
         """
         if bool((self.reference > 0).all()):
             return self.slope_bound(f)
-        return _cone_slope(f, self._whitener(), self.reference == 0)
+        return _cone_slope(f, self.whitener, self.reference == 0)
 
     def slope_bound(self, f: Tensor) -> Tensor:
         """Return sqrt(g' K^-1 g), g = f minus its K^-1-weighted mean: the slope at 0, or a bound of it where p has zeros."""
-        whitener = self._whitener()
+        whitener = self.whitener
         z, one = f @ whitener.T, whitener.sum(-1)
         z = z - (z @ one / (one @ one))[:, None] * one
         slope: Tensor = (z.square().sum(-1) + 1e-300).sqrt()
         return slope
 
-    def _whitener(self) -> Tensor:
+    @cached_property
+    def whitener(self) -> Tensor:
         """Return L^-1 with K + nugget I = L L', or refuse where the kernel is singular."""
         full = self.kernel + self.nugget * torch.eye(len(self.kernel), dtype=torch.float64)
         factor, failed = torch.linalg.cholesky_ex(full)
@@ -186,11 +187,13 @@ class MMDBall:
         """Return the multiplier with its gradient: exact at radius 0, a difference quotient elsewhere."""
         if not problem.values.requires_grad:
             return multiplier
-        moving = (problem.radius > 0) & (multiplier > 0)
-        step = DIFFERENCE * problem.radius.clamp_min(1e-12)
-        with torch.no_grad():
-            beyond, _ = self._solved(problem.values, problem.radius + step)
-        slope = torch.where(moving[:, None], (weights - beyond) / step[:, None], 0.0)
+        slope = torch.zeros_like(weights)
+        moving = ((problem.radius > 0) & (multiplier > 0)).nonzero()[:, 0]
+        if len(moving):
+            step = DIFFERENCE * problem.radius[moving]
+            with torch.no_grad():
+                beyond, _ = self._solved(problem.values[moving], problem.radius[moving] + step)
+            slope[moving] = (weights[moving] - beyond) / step[:, None]
         attached = multiplier + (slope * (problem.values - problem.values.detach())).sum(-1)
         at_zero = (problem.radius == 0) & (multiplier > 0)
         if bool(at_zero.any()):
@@ -219,14 +222,23 @@ def _cone_slope(f: Tensor, whitener: Tensor, empty: Tensor) -> Tensor:
 
 
 def _checked_matrix(matrix: object) -> tuple[tuple[float, ...], ...]:
+    call = f"MMD(matrix={matrix!r:.60})"
     try:
-        array = np.asarray(matrix, dtype=np.float64)
+        array = np.asarray(matrix.detach() if isinstance(matrix, Tensor) else matrix)
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"MMD(matrix=...): give a square matrix of numbers: {error}.") from error
-    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0 or not np.isfinite(array).all():
-        raise ArgumentError(f"MMD(matrix=...): give a finite square matrix, got shape {array.shape}.")
-    if not np.allclose(array, array.T, rtol=0, atol=1e-9 * max(1.0, float(np.abs(array).max()))):
-        raise ArgumentError("MMD(matrix=...): the matrix must be symmetric.")
-    if float(np.linalg.eigvalsh(array)[0]) < -1e-9 * max(1.0, float(np.abs(array).max())):
-        raise ArgumentError("MMD(matrix=...): the matrix must be positive semi-definite.")
+        raise ArgumentError(f"{call}: give a square matrix of numbers: {error}.") from error
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0:
+        raise ArgumentError(f"{call}: give a square matrix, got shape {array.shape}.")
+    if array.dtype.kind not in "iuf" or not (np.abs(array) <= check.LARGEST).all():  # never text read as numbers
+        raise ArgumentError(f"{call}: the matrix must have finite numbers, at most {check.LARGEST:g} in size.")
+    array = array.astype(np.float64)
+    rounding = 1e-9 * max(1.0, float(np.abs(array).max()))
+    if not np.allclose(array, array.T, rtol=0, atol=rounding):
+        i, j = np.unravel_index(np.abs(array - array.T).argmax(), array.shape)
+        raise ArgumentError(
+            f"{call}: the matrix must be symmetric, but ({i}, {j}) has {array[i, j]:g} and ({j}, {i}) {array[j, i]:g}."
+        )
+    least = float(np.linalg.eigvalsh(array)[0])
+    if least < -rounding:
+        raise ArgumentError(f"{call}: the matrix must be positive semi-definite, its least eigenvalue is {least:g}.")
     return tuple(tuple(row) for row in array.tolist())

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from windward.contexts import Contexts
-from windward.divergences.worst_case import Problem, WorstCase, check_weights
+from windward.divergences.worst_case import Problem, WorstCase, check_contexts, check_weights
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class TotalVariation:
 
     def on(self, contexts: Contexts) -> TotalVariationBall:
         """Return the worst case over this reference."""
-        return TotalVariationBall(contexts.weights)
+        return TotalVariationBall(check_contexts("TotalVariation.on", contexts).weights)
 
     def worst_case(self, values: Tensor, contexts: Contexts, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""
@@ -49,7 +49,7 @@ class TotalVariationBall:
 
     def __call__(self, values: Tensor, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""
-        problem = Problem.of("TotalVariation", values, radius, len(self.reference))
+        problem = Problem.of("TotalVariation.worst_case", values, radius, len(self.reference))
         f, moved = problem.values.detach(), 0.5 * problem.radius[:, None]
         order = f.argsort(dim=-1, descending=True)
         mass = self.reference[order]

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from windward.contexts import Contexts
-from windward.divergences.worst_case import Problem, WorstCase, check_weights
+from windward.divergences.worst_case import Problem, WorstCase, check_contexts, check_weights
 from windward.errors import SolverError
 
 # The dual reaches the meeting point of its lines within this share of the range of values: rounding.
@@ -51,7 +51,7 @@ class Wasserstein:
 
     def on(self, contexts: Contexts) -> WassersteinBall:
         """Return the worst case over this reference."""
-        support = contexts.weights > 0
+        support = check_contexts("Wasserstein.on", contexts).weights > 0
         points, origins = contexts.points, contexts.points[support]
         # Differences, not products of coordinates: near neighbours decide the slope at radius 0.
         gaps = torch.cdist(origins, points, compute_mode="donot_use_mm_for_euclid_dist")
@@ -91,7 +91,7 @@ class WassersteinBall:
 
     def __call__(self, values: Tensor, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""
-        problem = Problem.of("Wasserstein", values, radius, len(self.reference))
+        problem = Problem.of("Wasserstein.worst_case", values, radius, len(self.reference))
         f, r = problem.values.detach(), problem.radius
         span = (f.amax(-1) - f.amin(-1)).clamp_min(1e-300)
         far = self._plans(f, torch.zeros_like(r))  # everything to the least value, as near as it can be had

@@ -7,12 +7,14 @@ for values f `"*b n"` on the points of `Contexts(points, weights=p)`, the radius
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
+from windward.check import LARGEST
 from windward.contexts import Contexts
 from windward.errors import ArgumentError
 
@@ -60,20 +62,17 @@ class Problem:
     @staticmethod
     def of(call: str, values: Tensor, radius: float | Tensor, n: int) -> Problem:
         """Check values and radius, or raise `ArgumentError` that names what is wrong."""
-        if not isinstance(values, Tensor) or values.ndim == 0 or values.shape[-1] != n:
-            given = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
-            raise ArgumentError(f"{call}: values must be a tensor whose last axis has the {n} contexts, got {given}.")
-        values = values.to(torch.float64)
-        if not bool(torch.isfinite(values).all()):
-            raise ArgumentError(f"{call}: values must be finite.")
+        values = _checked_tensor(call, "values", values, n)
         shape = values.shape[:-1]
+        if isinstance(radius, bool) or not isinstance(radius, numbers.Real | Tensor):
+            raise ArgumentError(f"{call}(radius={radius!r}): radius must be a number or a tensor.")
         try:
             radii = torch.as_tensor(radius, dtype=torch.float64, device=values.device).expand(shape)
         except RuntimeError as error:
-            raise ArgumentError(f"{call}: radius {radius!r} does not broadcast over {tuple(shape)}.") from error
-        except TypeError as error:
-            raise ArgumentError(f"{call}(radius={radius!r}): radius must be a number or a tensor.") from error
-        if bool(torch.isnan(radii).any()) or bool((radii < 0).any()):
+            raise ArgumentError(f"{call}(radius={radius!r}): it does not broadcast over {tuple(shape)}.") from error
+        except (TypeError, OverflowError) as error:
+            raise ArgumentError(f"{call}(radius={radius!r}): radius must be a number that a float can hold.") from error
+        if not bool((radii >= 0).all()):
             raise ArgumentError(f"{call}(radius={float(radii.min()):g}): radius must be >= 0.")
         return Problem(values.reshape(-1, n), radii.reshape(-1), shape)
 
@@ -88,18 +87,37 @@ class Problem:
         )
 
 
+def check_contexts(call: str, contexts: Contexts) -> Contexts:
+    """Return the contexts, or raise `ArgumentError` where they are none."""
+    if not isinstance(contexts, Contexts):
+        raise ArgumentError(f"{call}(contexts={contexts!r}): give Contexts(points, weights).")
+    return contexts
+
+
 def check_weights(call: str, weights: Tensor, contexts: Contexts) -> Tensor:
     """Return weights `"*b n"` for a distance, or raise `ArgumentError`."""
-    if not isinstance(weights, Tensor) or weights.ndim == 0 or weights.shape[-1] != len(contexts):
-        given = tuple(weights.shape) if isinstance(weights, Tensor) else type(weights).__name__
-        raise ArgumentError(
-            f"{call}: weights must be a tensor whose last axis has the {len(contexts)} contexts, got {given}."
-        )
-    if not bool(torch.isfinite(weights).all()) or bool((weights < -1e-9).any()):
-        raise ArgumentError(f"{call}: weights must be finite and >= 0.")
-    if bool(((weights.sum(-1) - 1.0).abs() > 1e-6).any()):
-        raise ArgumentError(f"{call}: weights must sum to 1 over the contexts.")
-    return weights.to(torch.float64)
+    weights = _checked_tensor(call, "weights", weights, len(check_contexts(call, contexts)))
+    if bool((weights < -1e-9).any()):
+        raise ArgumentError(f"{call}: weights must be >= 0, got {float(weights.min()):g}.")
+    total = weights.sum(-1)
+    wrong = (total - 1.0).abs() > 1e-6
+    if bool(wrong.any()):
+        raise ArgumentError(f"{call}: weights must sum to 1 over the contexts, got {float(total[wrong][0]):g}.")
+    return weights
+
+
+def _checked_tensor(call: str, name: str, tensor: Tensor, n: int) -> Tensor:
+    """Return a tensor `"*b n"` of finite numbers in double precision, or raise `ArgumentError`."""
+    if not isinstance(tensor, Tensor) or tensor.is_complex():
+        raise ArgumentError(f"{call}({name}={tensor!r}): {name} must be a tensor of real numbers.")
+    if tensor.ndim == 0 or tensor.shape[-1] != n:
+        raise ArgumentError(f"{call}: the last axis of {name} must have the {n} contexts, got {tuple(tensor.shape)}.")
+    tensor = tensor.to(torch.float64)
+    good = tensor.abs() <= LARGEST
+    if not bool(good.all()):
+        bad = float(tensor[~good][0])
+        raise ArgumentError(f"{call}: {name} must be finite, at most {LARGEST:g} in size, got {bad:g}.")
+    return tensor
 
 
 def least(values: Tensor, support: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,0 +1,306 @@
+"""Objectives: formulas re-implemented, identities across parts, gradients in the values and in the decision."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from helpers import SHOP, quadratic, random_dataset
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import random_contexts
+
+import windward as ww
+from windward.beliefs import improvement
+from windward.contexts import Contexts
+from windward.policy import Policy
+from windward.surrogate import Believed, GaussianProcess, Hyperparameters
+from windward.trials import Dataset, Trials
+
+TV, CHI, KL = ww.TotalVariation(), ww.ChiSquare(), ww.KullbackLeibler()
+MMD, W = ww.MMD(0.2, nugget=1e-2, tolerance=1e-11), ww.Wasserstein()
+OBJECTIVES = {
+    "expected": ww.Expected(),
+    "minimum": ww.Minimum(),
+    "var": ww.VaR(0.3),
+    "cvar": ww.CVaR(0.3),
+    "mean_variance": ww.MeanVariance(0.7),
+    **{f"robust_{n}": ww.Robust(d, 0.1) for n, d in (("tv", TV), ("chi", CHI), ("kl", KL), ("mmd", MMD), ("w", W))},
+    **{f"tradeoff_{n}": ww.Tradeoff(d, 0.1, 0.8, 0.3) for n, d in (("tv", TV), ("chi", CHI), ("kl", KL), ("w", W))},
+    "sensitivity_tv": ww.Sensitivity(TV),
+    "sensitivity_mmd": ww.Sensitivity(MMD),
+    "sensitivity_w": ww.Sensitivity(W),
+    "mean_risk": ww.MeanRisk(TV, 0.5),
+    "satisficing_tv": ww.Satisficing(TV, -0.5),
+    "satisficing_chi": ww.Satisficing(CHI, -0.5),
+    "satisficing_w": ww.Satisficing(W, -0.5),
+    "bocu_two": ww.BocuTwo(TV, 0.1),
+    "midpoint": ww.MidpointRobust(MMD, 0.05),
+}
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_gradcheck_in_the_values(name):
+    contexts = random_contexts(6, zeros=0.0, seed=7)
+    reduction = OBJECTIVES[name].bind(contexts, 10)
+    f = normal(4, 6, seed=11).requires_grad_()
+    assert reduction(f.reshape(2, 2, 6)).shape == (2, 2)
+    assert torch.autograd.gradcheck(reduction, (f,), eps=1e-6, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", [n for n, o in OBJECTIVES.items() if o.monotone and n not in ("bocu_two", "midpoint")])
+def test_monotone_objectives_are(name):
+    contexts = random_contexts(8, zeros=0.2, seed=2)
+    reduction = OBJECTIVES[name].bind(contexts, 10)
+    f = normal(200, 8, seed=1)
+    raised = f + normal(200, 8, seed=2).abs() * (normal(200, 8, seed=3) > 0)
+    assert (reduction(raised) >= reduction(f) - 1e-7).all()
+
+
+@pytest.mark.parametrize("name", ["tradeoff_tv", "sensitivity_tv", "mean_risk", "mean_variance"])
+def test_the_others_are_not(name):
+    contexts = random_contexts(8, zeros=0.0, seed=2)
+    reduction = OBJECTIVES[name].bind(contexts, 10)
+    f = normal(400, 8, seed=1)
+    raised = f + 5 * normal(400, 8, seed=2).abs() * (torch.arange(8) == f.argmax(-1, keepdim=True))
+    assert not OBJECTIVES[name].monotone and (reduction(raised) < reduction(f) - 1e-6).any()
+
+
+# -- identities ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("divergence", [TV, CHI, KL, MMD, W], ids=lambda d: type(d).__name__)
+def test_tradeoff_without_sensitivity_is_robust(divergence):
+    contexts, f = random_contexts(7, zeros=0.0), normal(5, 7)
+    a, b = ww.Tradeoff(divergence, 0.1, 1.0, 0.0).bind(contexts, 3)(f), ww.Robust(divergence, 0.1).bind(contexts, 3)(f)
+    assert torch.allclose(a, b, atol=1e-9)
+    worst = divergence.worst_case(f, contexts, 0.1)
+    both = ww.Tradeoff(divergence, 0.1, 0.7, 0.2).bind(contexts, 3)(f)
+    assert torch.allclose(both, 0.7 * worst.value - 0.2 * worst.multiplier, atol=1e-9)
+
+
+def test_mean_risk_and_mean_variance_by_hand():
+    contexts, f = random_contexts(6, zeros=0.0), normal(6)
+    spread = (float(f.max()) - float(f.min())) / 2
+    assert float(ww.Sensitivity(TV).bind(contexts, 0)(f)) == pytest.approx(-spread)
+    assert float(ww.MeanRisk(TV, 0.3).bind(contexts, 0)(f)) == pytest.approx(float(contexts.weights @ f) - 0.3 * spread)
+    p, v = contexts.weights.numpy(), f.numpy()
+    want = p @ v - 0.5 * math.sqrt((p @ (v - p @ v) ** 2) / 6)
+    assert float(ww.MeanVariance(0.5).bind(contexts, 0)(f)) == pytest.approx(want)
+
+
+@given(st.integers(0, 300), st.floats(0.02, 0.98))
+def test_tail_measures_against_numpy(seed, tail):
+    contexts, f = random_contexts(9, zeros=0.3, seed=seed), normal(9, seed=seed)
+    order = np.argsort(f.numpy())
+    v, p = f.numpy()[order], contexts.weights.numpy()[order]
+    mass = np.cumsum(p)
+    assert float(ww.VaR(tail).bind(contexts, 0)(f)) == v[np.argmax(mass >= tail - 1e-12)]
+    share = np.clip(tail - (mass - p), 0, p)
+    assert float(ww.CVaR(tail).bind(contexts, 0)(f)) == pytest.approx(share @ v / tail)
+    assert float(ww.CVaR(1.0).bind(contexts, 0)(f)) == pytest.approx(float(contexts.weights @ f))
+
+
+@pytest.mark.parametrize("divergence", [TV, CHI, KL, W], ids=lambda d: type(d).__name__)
+@pytest.mark.parametrize("target", [-1.5, -0.4, 0.0])
+def test_satisficing_is_the_steepest_chord(divergence, target):
+    contexts, f = random_contexts(8, zeros=0.0, seed=5), normal(30, 8, seed=4)
+    found = ww.Satisficing(divergence, target).bind(contexts, 0)(f)
+    radii = torch.logspace(-5, 1.5, 4000, dtype=torch.float64)
+    mean = f @ contexts.weights
+    for row in range(30):
+        if float(mean[row]) < target:
+            assert float(found[row]) < -1e6
+            continue
+        values = divergence.worst_case(f[row].expand(4000, -1), contexts, radii).value
+        chord = min(0.0, float(((values - target) / radii).min()))
+        assert float(found[row]) == pytest.approx(chord, rel=1e-2, abs=1e-9) and float(found[row]) <= chord + 1e-9
+
+
+def test_satisficing_total_variation_is_closed():
+    """The least lambda with sum p min(f, f_min + 2 lambda) >= target; at a kink the slope would be another number."""
+    contexts, f = random_contexts(8, zeros=0.0, seed=5), normal(8, seed=4)
+    target = float(contexts.weights @ f) - 0.3
+    found = float(ww.Satisficing(TV, target).bind(contexts, 0)(f))
+    low, high = 0.0, 100.0
+    for _ in range(200):
+        level = 0.5 * (low + high)
+        met = float((contexts.weights * torch.minimum(f, f.min() + 2 * level)).sum()) >= target
+        low, high = (low, level) if met else (level, high)
+    assert found == pytest.approx(-high, abs=1e-9)
+
+
+def test_shortfalls_order_below_every_feasible_value():
+    contexts = Contexts.uniform(torch.tensor([[0.0], [1.0]]))
+    f = torch.tensor([[0.99, 0.0], [1.2, 0.0], [2.0, -1e4], [5.0, 4.0]], dtype=torch.float64)
+    k = ww.Satisficing(CHI, 0.55).bind(contexts, 0)(f)  # means 0.495, 0.6, -4999, 4.5
+    assert float(k[3]) == 0.0 and k[3] > k[1] > k[0] > k[2]
+
+
+def test_a_target_is_in_the_users_units():
+    down = ww.Study(
+        SHOP, Policy(context_model=ww.Empirical(), objective=ww.Satisficing(TV, -0.9)), direction="minimize"
+    )
+    up = ww.Study(SHOP, Policy(context_model=ww.Empirical(), objective=ww.Satisficing(TV, 0.9)))
+    for _ in range(8):
+        a, b = up.ask(), down.ask()
+        assert a == b
+        up.tell(a.id, quadratic(a).value, context=quadratic(a).context)
+        down.tell(b.id, -quadratic(b).value, context=quadratic(b).context)
+    assert up.recommend().decision == down.recommend().decision
+
+
+def test_midpoint_lies_between_its_bounds():
+    contexts, f = random_contexts(9, zeros=0.3, seed=1), normal(50, 9)
+    for radius in (0.01, 0.1, 0.5):
+        middle = ww.MidpointRobust(MMD, radius).bind(contexts, 0)(f)
+        ball = MMD.on(contexts)
+        mean, low = f @ contexts.weights, f.amin(-1)
+        below = torch.maximum(mean - radius * ball.slope_bound(f), low)
+        reach = ball.reach_of_minimum(f)[0]
+        above = torch.where(radius >= reach, low, mean + radius / reach * (low - mean))
+        exact = ball(f, radius).value
+        assert (below <= exact + 1e-8).all() and (exact <= above + 1e-8).all()
+        assert torch.allclose(middle, 0.5 * (below + above), atol=1e-12)
+
+
+def test_bocu_one_by_its_formula():
+    contexts, upper = random_contexts(7, zeros=0.0), normal(4, 7)
+    lower = upper - 0.5
+    found = ww.BocuOne(TV, 0.2, 0.9, 0.1, step=1e-3).bind(contexts, 0)(upper, lower)
+    v = TV.on(contexts)
+    want = 0.9 * v(upper, 0.2).value + 0.1 * (v(upper, 0.201).value - v(lower, 0.2).value) / 1e-3
+    assert torch.allclose(found, want, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "want"),
+    [
+        (ww.Decay(0.3, 0.5), 0.3 / math.sqrt(16)),
+        (ww.KernelRate(), 16 ** (-2 / 5)),
+        (ww.KirschnerRate(0.1), (2 + math.sqrt(2 * math.log(10))) / 4),
+    ],
+)
+def test_schedules_by_contexts_seen(schedule, want):
+    assert schedule(16, 1) == pytest.approx(want)
+    contexts, f = random_contexts(6, zeros=0.0), normal(6)
+    assert float(ww.Robust(TV, schedule).bind(contexts, 16)(f)) == float(TV.worst_case(f, contexts, want).value)
+    assert math.isfinite(float(ww.Robust(TV, schedule).bind(contexts, 0)(f)))  # before any context is seen
+
+
+# -- beliefs and slopes ------------------------------------------------------------------------------------------------
+
+HYPER = Hyperparameters(0.1, (0.4, 0.7, 0.5), 1.0, 1e-2)
+
+
+@pytest.mark.parametrize("kernel", ["squared_exponential", "matern52"])
+@pytest.mark.parametrize("unit", [1.0, 250.0])
+def test_context_slopes_by_differences(kernel, unit):
+    data = random_dataset(25, 2, 1)
+    space = ww.Space({"x0": ww.Real(0, 1), "x1": ww.Real(0, 1)}, {"c0": ww.Real(0, unit)})
+    data = type(data)(data.x, data.c * unit, data.y, data.noise, space.roles)
+    posterior = GaussianProcess(kernel).at(data, HYPER)
+    generator = torch.Generator().manual_seed(1)
+    x = torch.rand(3, 2, generator=generator, dtype=torch.float64)
+    points = torch.rand(40, 1, generator=generator, dtype=torch.float64) * unit
+    at, step = posterior.context_slopes(x, points), 1e-5 * unit
+    plain = posterior.marginals(x, points)
+    assert torch.allclose(at.mean, plain[0], atol=1e-10) and torch.allclose(at.std, plain[1], atol=1e-10)
+    ahead, behind = posterior.marginals(x, points + step), posterior.marginals(x, points - step)
+    for found, up, down in zip(at[2:], ahead, behind, strict=True):
+        assert torch.allclose(found[..., 0], (up - down) / (2 * step), atol=1e-5 / unit, rtol=1e-4)
+    path = posterior.path(generator)
+    slope = (path(x, points + step) - path(x, points - step)) / (2 * step)
+    assert torch.allclose(path.context_gradient(x, points)[..., 0], slope, atol=1e-5 / unit, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", ["squared_exponential", "matern52"])
+@pytest.mark.parametrize(
+    "belief", [ww.UpperConfidence(1.5), ww.PosteriorMean(), ww.Thompson(), ww.Thompson(0.5)], ids=repr
+)
+@pytest.mark.parametrize("objective", [ww.LipschitzRobust(0.1), ww.Robust(TV, 0.3), ww.BocuOne(TV, 0.3)], ids=repr)
+def test_gradcheck_in_the_decision(kernel, belief, objective):
+    posterior = GaussianProcess(kernel).at(random_dataset(15, 2, 1), HYPER)
+    generator = torch.Generator().manual_seed(2)
+    contexts = Contexts.uniform(torch.rand(12, 1, generator=generator, dtype=torch.float64))
+    score = belief(Believed(posterior), Trials(SHOP), contexts, generator)
+    reduction = objective.bind(contexts, 5)
+    x = torch.rand(3, 2, generator=generator, dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: score(reduction, x), (x,), atol=1e-5)
+
+
+def test_expected_improvement_against_sampling():
+    mean, std, best = torch.tensor([0.2, -0.1]).double(), torch.tensor([0.5, 0.3]).double(), torch.tensor(0.4).double()
+    draws = mean + std * torch.randn(400_000, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    gain = (draws - best).clamp_min(0)
+    error = 5 * gain.std(0) / math.sqrt(400_000) + 1e-9
+    assert ((gain.mean(0) - improvement(mean, std, best)).abs() <= error).all()
+
+
+def test_expected_improvement_goes_with_expected_alone():
+    with pytest.raises(ww.IncompatibleError, match=r"Expected\(\) alone; use belief=Thompson\(\)"):
+        Policy(context_model=ww.Empirical(), objective=ww.Minimum(), belief=ww.ExpectedImprovement())
+
+
+def test_lipschitz_refuses_categories():
+    space = ww.Space({"x": ww.Real(0, 1)}, {"day": ww.Categorical(["mon", "sat"])})
+    with pytest.raises(ww.IncompatibleError, match="'day' has no meaning"):
+        ww.Study(space, ww.papers.wdrbo())
+
+
+# -- context rules and tasks -------------------------------------------------------------------------------------------
+
+
+def test_rules_choose_context_points():
+    data = random_dataset(20, 1, 1)
+    space = ww.Space({"x0": ww.Real(0, 1)}, {"c0": ww.Real(0, 1)})
+    rows = [
+        ww.Trial(i, {"x0": float(data.x[i, 0])}, context={"c0": float(data.c[i, 0])}, context_source="chosen", value=v)
+        for i, v in enumerate(data.y.tolist())
+    ]
+    trials = Trials(space, tuple(rows))
+    posterior = GaussianProcess().fit(trials.dataset)
+    contexts = Contexts.uniform(torch.linspace(-1, 1, 9, dtype=torch.float64)[:, None])
+    x, generator = torch.tensor([0.5], dtype=torch.float64), torch.Generator().manual_seed(0)
+    std = posterior.marginals(x[None], contexts.points)[1][0]
+    assert ww.MostUncertain()(x, posterior, trials, contexts, generator) == contexts.points[std.argmax()]
+    mean = posterior.marginals(x[None], contexts.points)[0][0]
+    best = torch.stack([posterior.marginals(trials.dataset.x, c[None])[0].max() for c in contexts.points])
+    want = contexts.points[improvement(mean, std, best).argmax()]
+    assert ww.HighestImprovement()(x, posterior, trials, contexts, generator) == want
+    drawn = {float(ww.Uniform()(x, posterior, trials, contexts, generator)) for _ in range(200)}
+    assert len(drawn) == 9
+    assert trials.contexts_seen == 0  # chosen contexts teach nothing of nature
+
+
+def test_the_simulator_setting_asks_for_a_context():
+    samples = ww.Known({"demand": [0.1, 0.4, 0.7]})
+    study = ww.Study(SHOP, ww.papers.drbqo(samples, 1.0))
+    for _ in range(15):
+        suggestion = study.ask()
+        assert suggestion.context["demand"] in (0.1, 0.4, 0.7)
+        study.tell(suggestion.id, 1 - (suggestion.decision["order"] - suggestion.context["demand"]) ** 2)
+    assert all(trial.context_source == "chosen" for trial in study.trials)
+    assert study.recommend().decision["order"] in [pytest.approx(t.decision["order"]) for t in study.trials]
+
+
+def test_task_kernel_correlations():
+    space = ww.Space({"x": ww.Real(0, 1)}, {"fold": ww.Categorical(["a", "b", "c"])})
+    one_hot = torch.eye(3, dtype=torch.float64)[torch.arange(12) % 3]
+    x = torch.linspace(0, 1, 12, dtype=torch.float64)[:, None]
+    data = Dataset(x, one_hot, torch.sin(6 * x[:, 0]), torch.full((12,), math.nan).double(), space.roles)
+    scales = (0.5, 0.4, 0.9, 2.0)
+    posterior = GaussianProcess(tasks=True).at(data, Hyperparameters(0.0, scales, 1.0, 1e-2))
+    z = posterior.inputs.c(torch.eye(3, dtype=torch.float64))
+    empty = torch.zeros(3, 1, dtype=torch.float64)
+    a = [math.exp(-1 / (4 * s * s)) for s in scales[1:]]
+    want = torch.tensor([[1.0 if i == j else a[i] * a[j] for j in range(3)] for i in range(3)], dtype=torch.float64)
+    assert torch.allclose(posterior.covariance(empty, z, empty, z), want, atol=1e-12)
+    assert len(GaussianProcess(tasks=True).fit(data).hyperparameters.length_scales) == 4
+    assert len(GaussianProcess().fit(data).hyperparameters.length_scales) == 2

@@ -1,0 +1,290 @@
+"""Every divergence's worst case: against convex programmes, its laws, its derivatives, its exact corners."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from oracles import random_contexts, worst_value
+
+import windward as ww
+from windward.contexts import Contexts
+from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein
+
+# (divergence, radii that matter for contexts in [0, 1])
+DIVERGENCES = {
+    "total_variation": (TotalVariation(), (0.05, 0.4, 1.1)),
+    "chi_square": (ChiSquare(), (0.01, 0.3, 3.0)),
+    "kullback_leibler": (KullbackLeibler(), (0.01, 0.3, 1.5)),
+    "mmd": (MMD(0.2), (0.02, 0.1, 0.5)),
+    "mmd_nugget": (MMD(0.1, nugget=1e-2), (0.02, 0.1, 0.5)),
+    "wasserstein": (Wasserstein(), (0.005, 0.05, 0.3)),
+}
+NAMES = list(DIVERGENCES)
+every_divergence = pytest.mark.parametrize("name", NAMES)
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@every_divergence
+@pytest.mark.parametrize("seed", range(6))
+def test_values_match_convex_programmes(name, seed):
+    divergence, radii = DIVERGENCES[name]
+    n, k = (3, 7, 12, 20, 30, 16)[seed], 1 + seed % 2
+    contexts = random_contexts(n, k, seed=seed)
+    f = normal(n, seed=seed + 50)
+    spread = float(f.max() - f.min())
+    for radius in radii:
+        worst = divergence.worst_case(f, contexts, radius)
+        assert abs(float(worst.value) - worst_value(divergence, f, contexts, radius)) <= 1e-7 * spread
+
+
+# -- laws -----------------------------------------------------------------------------------------------------------
+
+cases = st.tuples(st.sampled_from(NAMES), st.integers(1, 14), st.integers(0, 10**6), st.floats(0.02, 1.0))
+
+
+def instance(case):
+    name, n, seed, share = case
+    divergence, radii = DIVERGENCES[name]
+    contexts = random_contexts(n, 1 + seed % 2, seed=seed)
+    return divergence, contexts, normal(n, seed=seed + 1), share * radii[-1]
+
+
+@settings(max_examples=150)
+@given(cases)
+def test_weights_are_feasible_and_attain_the_value(case):
+    divergence, contexts, f, radius = instance(case)
+    worst = divergence.worst_case(f, contexts, radius)
+    assert float(worst.weights.min()) >= 0.0
+    assert float(worst.weights.sum()) == pytest.approx(1.0, abs=1e-9)
+    assert float(divergence.distance(worst.weights, contexts)) <= radius * (1 + 1e-7) + 1e-9
+    assert float(worst.weights @ f) == pytest.approx(float(worst.value), abs=1e-12 + 1e-12 * float(f.abs().max()))
+    mean = float(contexts.weights @ f)
+    assert float(f.min()) - 1e-9 <= float(worst.value) <= mean + 1e-9
+    assert float(worst.multiplier) >= 0.0
+
+
+@settings(max_examples=100)
+@given(cases)
+def test_non_increasing_and_convex_in_the_radius(case):
+    divergence, contexts, f, radius = instance(case)
+    radii = radius * torch.tensor([0.4, 0.7, 1.0], dtype=torch.float64)
+    values = divergence.worst_case(f.expand(3, -1), contexts, radii).value
+    slack = 3e-8 * (1.0 + float(f.abs().max()))
+    assert float(values[1] - values[0]) <= slack and float(values[2] - values[1]) <= slack
+    assert float(values[1]) <= 0.5 * float(values[0] + values[2]) + slack
+
+
+@settings(max_examples=100)
+@given(cases)
+def test_the_multiplier_lies_between_the_one_sided_slopes(case):
+    """left difference >= multiplier >= right difference, for a convex non-increasing function."""
+    divergence, contexts, f, radius = instance(case)
+    # An iterative solver's gap divided by the step bounds what differences can show.
+    step, slack = 0.02 * radius, 1e-5 if case[0].startswith("mmd") else 1e-8
+    low, at, high = (divergence.worst_case(f, contexts, r) for r in (radius - step, radius, radius + step))
+    left, right = float(low.value - at.value) / step, float(at.value - high.value) / step
+    bound = slack * (1.0 + float(f.abs().max())) / radius
+    assert right - bound <= float(at.multiplier) <= left + bound
+
+
+@settings(max_examples=60)
+@given(cases, st.floats(-50, 50), st.floats(1e-3, 1e3))
+def test_translation_and_scaling(case, shift, scale):
+    divergence, contexts, f, radius = instance(case)
+    base, other = divergence.worst_case(f, contexts, radius), divergence.worst_case(scale * f + shift, contexts, radius)
+    size = 1e-7 * scale * (1.0 + float(f.abs().max())) + 1e-12 * abs(shift)
+    assert float(other.value) == pytest.approx(scale * float(base.value) + shift, abs=size)
+
+
+@settings(max_examples=60)
+@given(cases)
+def test_permutation_and_batch(case):
+    divergence, contexts, f, radius = instance(case)
+    order = torch.randperm(len(f), generator=torch.Generator().manual_seed(case[2]))
+    shuffled = divergence.worst_case(f[order], Contexts(contexts.points[order], contexts.weights[order]), radius)
+    base = divergence.worst_case(f, contexts, radius)
+    assert float(shuffled.value) == pytest.approx(float(base.value), abs=3e-8 * (1 + float(f.abs().max())))
+    batch = torch.stack([f, -f, 2 * f]).reshape(3, 1, -1)
+    radii = torch.tensor([radius, 0.5 * radius, radius], dtype=torch.float64)[:, None]
+    together = divergence.worst_case(batch, contexts, radii)
+    assert together.value.shape == (3, 1) and together.weights.shape == (3, 1, len(f))
+    for i in range(3):
+        alone = divergence.worst_case(batch[i, 0], contexts, float(radii[i, 0]))
+        assert float(together.value[i, 0]) == pytest.approx(float(alone.value), abs=3e-8 * (1 + float(f.abs().max())))
+
+
+@settings(max_examples=60)
+@given(cases)
+def test_monotone_in_the_values(case):
+    divergence, contexts, f, radius = instance(case)
+    raised = f + normal(len(f), seed=case[2] + 9).abs()
+    low, high = (float(divergence.worst_case(v, contexts, radius).value) for v in (f, raised))
+    assert low <= high + 3e-8 * (1 + float(raised.abs().max()))
+
+
+# -- exact corners --------------------------------------------------------------------------------------------------
+
+
+@every_divergence
+def test_radius_zero_is_the_expectation(name):
+    divergence = DIVERGENCES[name][0]
+    contexts, f = random_contexts(9, zeros=0.0, seed=3), normal(9)
+    worst = ww.Robust(divergence, 0.0).bind(contexts, 0)(f)
+    assert float(worst) == pytest.approx(float(contexts.weights @ f), abs=1e-14)
+
+
+@every_divergence
+def test_a_large_radius_reaches_the_least_reachable_value(name):
+    divergence = DIVERGENCES[name][0]
+    contexts, f = random_contexts(9, zeros=0.4, seed=3), normal(9)
+    reachable = f[contexts.weights > 0] if divergence.steep else f
+    worst = divergence.worst_case(f, contexts, 1e3)
+    assert float(worst.value) == pytest.approx(float(reachable.min()), abs=1e-12) and float(worst.multiplier) == 0.0
+
+
+@every_divergence
+def test_constant_values_and_single_points(name):
+    divergence, radii = DIVERGENCES[name]
+    contexts = random_contexts(6, zeros=0.0, seed=1)
+    for radius in (0.0, *radii, 1e3):
+        worst = divergence.worst_case(torch.full((6,), 2.5, dtype=torch.float64), contexts, radius)
+        assert float(worst.value) == pytest.approx(2.5, abs=1e-12) and float(worst.multiplier) == 0.0
+        alone = divergence.worst_case(torch.tensor([7.0]), Contexts.uniform(torch.zeros(1, 1)), radius)
+        assert float(alone.value) == 7.0 and float(alone.multiplier) == 0.0
+
+
+def test_total_variation_by_hand():
+    contexts = Contexts(torch.zeros(4, 1), torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64))
+    f = torch.tensor([4.0, 3.0, 1.0, 2.0], dtype=torch.float64)
+    worst = TotalVariation().worst_case(f, contexts, 0.4)  # mass 0.2 leaves 4 and half of 3, and goes to 1
+    assert float(worst.value) == pytest.approx(0.1 * 3 + 0.5 * 1 + 0.4 * 2)
+    assert float(worst.multiplier) == pytest.approx((3 - 1) / 2)
+    kink = TotalVariation().worst_case(f, contexts, 0.2)  # exactly the mass on 4: the right slope is that of 3
+    assert float(kink.multiplier) == pytest.approx((3 - 1) / 2)
+    elsewhere = Contexts(torch.zeros(2, 1), torch.tensor([1.0, 0.0]))
+    assert float(TotalVariation().worst_case(torch.tensor([1.0, -3.0]), elsewhere, 0.5).value) == 0.0
+
+
+def test_chi_square_while_nothing_clips():
+    contexts, f = Contexts.uniform(torch.zeros(20, 1)), normal(20)
+    worst = ChiSquare().worst_case(f, contexts, 0.01)
+    variance = float(f.var(correction=0))
+    assert float(worst.value) == pytest.approx(float(f.mean()) - math.sqrt(2 * 0.01 * variance), rel=1e-12)
+    assert float(worst.multiplier) == pytest.approx(math.sqrt(variance / (2 * 0.01)), rel=1e-12)
+
+
+@pytest.mark.parametrize(("divergence", "edge"), [(ChiSquare(), (10 - 1) / 2), (KullbackLeibler(), math.log(10))])
+def test_the_minimum_is_reached_where_it_must_be(divergence, edge):
+    contexts, f = Contexts.uniform(torch.zeros(10, 1)), torch.arange(10).double()
+    before, after = (divergence.worst_case(f, contexts, edge * (1 + sign * 1e-6)) for sign in (-1, 1))
+    assert 0 < float(before.value) < 1e-3 and float(after.value) == 0.0
+    assert float(before.multiplier) > 0 and float(after.multiplier) == 0.0
+
+
+@pytest.mark.parametrize("divergence", [ChiSquare(), KullbackLeibler()])
+def test_infinite_slope_at_zero(divergence):
+    contexts, f = random_contexts(5, zeros=0.0), normal(5)
+    assert float(divergence.worst_case(f, contexts, 0.0).multiplier) == math.inf
+    for part in (ww.Sensitivity, ww.MeanRisk):
+        with pytest.raises(ww.IncompatibleError, match="infinite slope at radius 0"):
+            part(divergence)
+
+
+def test_wasserstein_slope_at_zero_is_the_steepest_secant():
+    contexts, f = random_contexts(8, 2, zeros=0.3, seed=5), normal(8)
+    on = contexts.weights > 0
+    gaps = torch.cdist(contexts.points, contexts.points)
+    secants = ((f[:, None] - f[None]).clamp_min(0) / gaps.fill_diagonal_(math.inf))[on]
+    worst = Wasserstein().worst_case(f, contexts, 0.0)
+    assert float(worst.multiplier) == pytest.approx(float(secants.max()), rel=1e-12)
+    assert float(worst.value) == pytest.approx(float(contexts.weights @ f), rel=1e-12)
+
+
+def test_wasserstein_on_a_line_equals_the_general_path():
+    contexts, f = random_contexts(40, 1, seed=2), normal(25, 40)
+    padded = Contexts(torch.cat([contexts.points, torch.zeros(40, 1)], 1), contexts.weights)
+    for radius in (0.0, 0.01, 0.2):
+        line, plane = (Wasserstein().worst_case(f, c, radius) for c in (contexts, padded))
+        assert torch.allclose(line.value, plane.value, atol=1e-11)
+        assert torch.allclose(line.multiplier, plane.multiplier, rtol=1e-8, atol=1e-9)
+
+
+def test_wasserstein_distance_against_scipy():
+    from scipy.stats import wasserstein_distance
+
+    contexts = random_contexts(12, 1, seed=4)
+    q = random_contexts(12, 1, seed=5).weights
+    c = contexts.points[:, 0].numpy()
+    want = wasserstein_distance(c, c, contexts.weights.numpy(), q.numpy())
+    assert float(Wasserstein().distance(q, contexts)) == pytest.approx(want, abs=1e-9)
+
+
+def test_mmd_slope_at_zero():
+    """sqrt(g' K^-1 g) with p > 0; with zeros in p, the limit of difference quotients, no larger than that."""
+    f = normal(6)
+    full = random_contexts(6, zeros=0.0, seed=2)
+    mmd = MMD(0.3, nugget=1e-2)
+    kernel = mmd.kernel(full) + 1e-2 * torch.eye(6, dtype=torch.float64)
+    inverse = torch.linalg.inv(kernel)
+    g = f - (inverse.sum(0) @ f) / inverse.sum()
+    want = float((g @ inverse @ g).sqrt())
+    assert float(mmd.worst_case(f, full, 0.0).multiplier) == pytest.approx(want, rel=1e-9)
+    some = Contexts(full.points, torch.tensor([0.4, 0.0, 0.3, 0.0, 0.3, 0.0], dtype=torch.float64))
+    at_zero = float(mmd.worst_case(f, some, 0.0).multiplier)
+    step = 1e-3
+    quotient = (float(some.weights @ f) - float(mmd.worst_case(f, some, step).value)) / step
+    assert at_zero == pytest.approx(quotient, rel=1e-4) and at_zero <= want * (1 + 1e-9)
+
+
+def test_mmd_matrix_equals_length_scale_and_singular_kernels_are_refused():
+    contexts, f = random_contexts(7), normal(7)
+    given = MMD(matrix=MMD(0.3).kernel(contexts).tolist())
+    a, b = given.worst_case(f, contexts, 0.2), MMD(0.3).worst_case(f, contexts, 0.2)
+    assert float(a.value) == pytest.approx(float(b.value), abs=1e-9)
+    fine = Contexts.uniform(torch.linspace(0, 1, 64, dtype=torch.float64)[:, None])
+    with pytest.raises(ww.IncompatibleError, match="give a nugget"):
+        MMD(0.3).worst_case(normal(64), fine, 0.0)
+
+
+def test_mmd_says_when_it_cannot_certify():
+    contexts = random_contexts(10, seed=3)
+    with pytest.raises(ww.SolverError, match=r"not certified.*relative gap.*use a larger tolerance"):
+        MMD(0.5, tolerance=1e-17).worst_case(normal(10), contexts, 0.05)
+
+
+# -- derivatives ----------------------------------------------------------------------------------------------------
+
+
+@every_divergence
+def test_value_and_multiplier_gradients(name):
+    divergence, radii = DIVERGENCES[name]
+    if name.startswith("mmd"):
+        divergence = MMD(divergence.length_scale, divergence.nugget, tolerance=1e-12)
+    contexts = random_contexts(6, zeros=0.0, seed=7)
+    f = normal(3, 6, seed=11).requires_grad_()
+    ball = divergence.on(contexts)
+    assert torch.autograd.gradcheck(lambda v: ball(v, radii[1]).value, (f,), eps=1e-5, atol=1e-4)
+    # MMD's multiplier has the gradient of a difference quotient: right to its step.
+    loose = 5e-2 if name.startswith("mmd") else 1e-4
+    assert torch.autograd.gradcheck(lambda v: ball(v, radii[1]).multiplier, (f,), eps=1e-5, atol=loose, rtol=loose)
+
+
+@given(st.integers(0, 200))
+def test_cvar_is_a_capped_density_ball(seed):
+    """CVaR of the lower tail is the least q.f over q <= p / tail: the fractional knapsack, by linear programming."""
+    from scipy.optimize import linprog
+
+    contexts, f = random_contexts(8, zeros=0.2, seed=seed), normal(8, seed=seed)
+    tail = 0.05 + 0.9 * (seed / 200)
+    answer = linprog(
+        f.numpy(), A_eq=torch.ones(1, 8).numpy(), b_eq=[1.0], bounds=[(0, float(p) / tail) for p in contexts.weights]
+    )
+    assume(answer.status == 0)
+    assert float(ww.CVaR(tail).bind(contexts, 0)(f)) == pytest.approx(answer.fun, abs=1e-9)
