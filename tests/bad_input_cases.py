@@ -347,7 +347,7 @@ PARTS: list[Row] = [
         "from_json.parts",
         lambda v: ww.from_json("1", parts=v),
         ArgumentError,
-        [*shown(".parts", (5, None, Mine)), ([5], "parts=[5]"), ([Mine()], "parts=[Mine()]"), ([Box], "parts=[Box]")],
+        [*shown(".parts", (5, None, Mine)), ([5], "parts=[5]"), ([Mine()], "parts=[Mine("), ([Box], "parts=[Box]")],
     ),
     *numbers("papers.gp_ucb.width", lambda v: ww.papers.gp_ucb(width=v), None, -1),
     *numbers("papers.sbo_kde.width", lambda v: ww.papers.sbo_kde(width=v), None, -1),

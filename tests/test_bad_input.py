@@ -41,6 +41,7 @@ from bad_input_cases import (
     wholes,
     words,
 )
+from bad_input_robust import DIVERGENCES, ROBUST, ROBUST_UNFIT
 
 import windward as ww
 from windward import ArgumentError, IncompatibleError, JournalError, SpaceError, TrialError
@@ -70,6 +71,7 @@ THREE = ww.GaussianProcess(fixed=ww.Hyperparameters(0.0, (0.5, 0.5, 0.5), 1.0, 0
 UNFIT = [
     (ww.Policy(context_model=ww.Known({"rain": [0.5]})), "['rain'], the space has ['cover', 'demand', 'sky']"),
     (ww.Policy(context_model=ww.Empirical(), surrogate=THREE), "3 length-scales given, the space has 6"),
+    *ROBUST_UNFIT,
 ]
 
 
@@ -168,6 +170,8 @@ STUDY: list[Row] = [
     *words("Study.run.progress", lambda s, v: s.run(print, 1, progress=v), 1, None, "no"),
 ]
 
+CALLS: list[Row] = [*PARTS, *ROBUST]
+
 OUTCOMES: list[Row] = [
     *numbers("Outcome.value", ww.Outcome, None),
     *misfits("Outcome.context", lambda v: ww.Outcome(1.0, v), NOT_CONTEXTS),
@@ -181,6 +185,7 @@ EXEMPT = {
     "Trials": "what a study shows of its trials; nothing public takes one",
     "Suggestion": "handed out by a study; an evaluation only reads it",
     "Recommendation": "handed out by a study; nothing takes it back",
+    "WorstCase": "the answer of a divergence; nothing takes it back",
 }
 
 
@@ -205,7 +210,7 @@ def study(request, tmp_path_factory) -> Iterator[ww.Study]:
     journal.close()
 
 
-@pytest.mark.parametrize("row", PARTS, ids=labels(PARTS))
+@pytest.mark.parametrize("row", CALLS, ids=labels(CALLS))
 def test_wrong_call(row):
     raised(row)
 
@@ -366,7 +371,7 @@ def test_files_that_are_no_databases_are_named(tmp_path):
 
 
 def test_every_parameter_has_a_wrong_call():
-    tried = {row.where for row in (*PARTS, *STUDY, *OUTCOMES)}
+    tried = {row.where for row in (*CALLS, *STUDY, *OUTCOMES)}
     there = {where for where in parameters() if where.split(".")[0] not in EXEMPT}
     assert there - tried == set(), "parameters without a wrong call"
     assert tried - there == set(), "wrong calls of parameters that do not exist"
@@ -379,10 +384,12 @@ def parameters() -> Iterator[str]:
         thing = getattr(ww, name)
         if isinstance(thing, ModuleType):
             for function, code in inspect.getmembers(thing, inspect.isfunction):
-                if code.__module__ == thing.__name__:
+                if code.__module__ == thing.__name__ and not function.startswith("_"):
                     yield from (f"{name}.{function}.{p}" for p in inspect.signature(code).parameters)
         elif callable(thing) and not (inspect.isclass(thing) and issubclass(thing, Exception)):
             yield from (f"{name}.{p}" for p in inspect.signature(thing).parameters)
-    for name, method in inspect.getmembers(ww.Study, inspect.isroutine):
-        if not name.startswith("_"):
-            yield from (f"Study.{name}.{p}" for p in inspect.signature(method).parameters if p != "self")
+    for kind in (ww.Study, *map(type, DIVERGENCES)):
+        for name, method in inspect.getmembers(kind, inspect.isroutine):
+            if not name.startswith("_"):
+                named = (p for p in inspect.signature(method).parameters if p != "self")
+                yield from (f"{kind.__name__}.{name}.{p}" for p in named)

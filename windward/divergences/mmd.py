@@ -229,9 +229,11 @@ def _checked_matrix(matrix: object) -> tuple[tuple[float, ...], ...]:
         raise ArgumentError(f"{call}: give a square matrix of numbers: {error}.") from error
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0:
         raise ArgumentError(f"{call}: give a square matrix, got shape {array.shape}.")
-    if array.dtype.kind not in "iuf" or not (np.abs(array) <= check.LARGEST).all():  # never text read as numbers
-        raise ArgumentError(f"{call}: the matrix must have finite numbers, at most {check.LARGEST:g} in size.")
+    if array.dtype.kind not in "iuf":  # text would be read as numbers
+        raise ArgumentError(f"{call}: give a matrix of real numbers.")
     array = array.astype(np.float64)
+    if not (np.abs(array) <= check.LARGEST).all():
+        raise ArgumentError(f"{call}: the matrix must be finite, at most {check.LARGEST:g} in size.")
     rounding = 1e-9 * max(1.0, float(np.abs(array).max()))
     if not np.allclose(array, array.T, rtol=0, atol=rounding):
         i, j = np.unravel_index(np.abs(array - array.T).argmax(), array.shape)

@@ -64,8 +64,9 @@ class Problem:
         """Check values and radius, or raise `ArgumentError` that names what is wrong."""
         values = _checked_tensor(call, "values", values, n)
         shape = values.shape[:-1]
-        if isinstance(radius, bool) or not isinstance(radius, numbers.Real | Tensor):
-            raise ArgumentError(f"{call}(radius={radius!r}): radius must be a number or a tensor.")
+        real = not radius.is_complex() if isinstance(radius, Tensor) else isinstance(radius, numbers.Real)
+        if isinstance(radius, bool) or not real:
+            raise ArgumentError(f"{call}(radius={radius!r}): radius must be a number or a tensor of real numbers.")
         try:
             radii = torch.as_tensor(radius, dtype=torch.float64, device=values.device).expand(shape)
         except RuntimeError as error:
