@@ -114,7 +114,9 @@ def main() -> None:
     warnings.simplefilter("ignore")  # CVXPY's about the size of a parametrised problem
     machine = described() | {"cvxpy": cp.__version__}
     print(", ".join(f"{key} {value}" for key, value in machine.items()))
-    print(f"{'divergence':>18} {'n':>5} {'windward us':>12} {'cvxpy us':>11} {'ratio':>8} {'wanted':>7} {'difference':>11}")
+    print(
+        f"{'divergence':>18} {'n':>5} {'windward us':>12} {'cvxpy us':>11} {'ratio':>8} {'wanted':>7} {'difference':>11}"
+    )
     rows = []
     for name, (_, _, sizes, _) in CASES.items():
         for n, solves in sizes.items():

@@ -88,8 +88,9 @@ def solve(cone: Cone, f: Tensor, radius: Tensor, tolerance: float) -> tuple[Tens
     best = _Best(torch.empty_like(f), torch.empty_like(radius), torch.full_like(radius, torch.inf))
     for dense, steps in ((False, FAST_STEPS), (True, DENSE_STEPS)):
         cone = replace(cone, whole=dense)
+        rows_left = (best.gap > tolerance).nonzero()[:, 0]
         # Blocks that stay in the cache.
-        for rows in torch.split((best.gap > tolerance).nonzero()[:, 0], BLOCK):
+        for rows in torch.split(rows_left, BLOCK) if len(rows_left) else ():
             _iterate(cone, f, radius, tolerance, best, rows, dense=dense, steps=steps)
     return best.weights, best.multiplier, best.gap
 

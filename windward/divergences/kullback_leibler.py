@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from windward.contexts import Contexts
-from windward.divergences.worst_case import Problem, WorstCase, check_contexts, check_weights, least
+from windward.divergences.worst_case import Problem, WorstCase, check_contexts, check_weights, in_blocks, least
 from windward.errors import SolverError
 
 STEPS = 200
@@ -74,7 +74,7 @@ class KullbackLeiblerBall:
         theta = torch.ones_like(span)
         if bool(open_rows.any()):
             excess = (f[open_rows] - low[open_rows, None]) / span[open_rows, None]
-            theta[open_rows], q[open_rows] = _tilt(excess, p, problem.radius[open_rows])
+            theta[open_rows], q[open_rows] = in_blocks(lambda z, r: _tilt(z, p, r), excess, problem.radius[open_rows])
         weights = torch.zeros_like(problem.values.detach())
         weights[:, support] = q
         infinite = (problem.radius == 0) & ~constant

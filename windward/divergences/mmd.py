@@ -106,7 +106,7 @@ class MMDBall:
         """Return the worst case of values `"*b n"` at a radius."""
         problem = Problem.of("MMD.worst_case", values, radius, len(self.reference))
         with torch.no_grad():
-            weights, multiplier = self._solved(problem.values, problem.radius)
+            weights, multiplier = self._solved(problem.values.detach(), problem.radius)
         return problem.answer(weights, self._attached(problem, weights, multiplier))
 
     @cached_property

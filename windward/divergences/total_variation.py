@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from windward.contexts import Contexts
-from windward.divergences.worst_case import Problem, WorstCase, check_contexts, check_weights
+from windward.divergences.worst_case import Problem, WorstCase, check_contexts, check_weights, in_blocks, largest
 
 
 @dataclass(frozen=True)
@@ -50,18 +50,31 @@ class TotalVariationBall:
     def __call__(self, values: Tensor, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""
         problem = Problem.of("TotalVariation.worst_case", values, radius, len(self.reference))
-        f, moved = problem.values.detach(), 0.5 * problem.radius[:, None]
-        order = f.argsort(dim=-1, descending=True)
+        n = problem.values.shape[-1]
+        weights, losing = in_blocks(self._moved, problem.values.detach(), 0.5 * problem.radius)
+        place = problem.values.detach().argmin(-1, keepdim=True)
+        weights.scatter_add_(-1, place, 1.0 - weights.sum(-1, keepdim=True))
+        spent = losing >= n  # all has moved
+        slope = problem.values.gather(-1, losing.clamp_max(n - 1)) - problem.values.gather(-1, place)
+        return problem.answer(weights, torch.where(spent, torch.zeros_like(slope), 0.5 * slope)[:, 0])
+
+    def _moved(self, f: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what each point is left with, and the point now losing mass (n where none is); `"b n"`, `"b 1"`."""
+        n = f.shape[-1]
+        # Usually little moves: the largest quarter is enough, and cheaper to find than the order of all.
+        some = n // 4 if n >= 256 else n
+        weights, losing, short = self._taken(f, moved, largest(f, some))
+        if some < n and bool(short.any()):
+            weights[short], losing[short], _ = self._taken(f[short], moved[short], largest(f[short], n))
+        return weights, losing
+
+    def _taken(self, f: Tensor, moved: Tensor, order: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         mass = self.reference[order]
         above = mass.cumsum(-1)
-        kept = torch.minimum((above - moved).clamp_min(0.0), mass)  # what each point, largest first, is left with
-        weights = torch.empty_like(f).scatter_(-1, order, kept)
-        place = f.argmin(-1, keepdim=True)
-        weights.scatter_add_(-1, place, 1.0 - weights.sum(-1, keepdim=True))
-        # The point now losing mass: the first whose running mass exceeds what is moved; none once all has moved.
-        losing = torch.searchsorted(above, moved, right=True)
-        spent = losing >= f.shape[-1]
-        k = order.gather(-1, losing.clamp_max(f.shape[-1] - 1))
-        slope = 0.5 * (problem.values.gather(-1, k) - problem.values.gather(-1, place))
-        multiplier = torch.where(spent, torch.zeros_like(slope), slope)[:, 0]
-        return problem.answer(weights, multiplier)
+        kept = torch.minimum((above - moved[:, None]).clamp_min_(0.0), mass)
+        weights = self.reference.repeat(len(f), 1).scatter_(-1, order, kept)
+        # The first point whose running mass exceeds what is moved.
+        rank = torch.searchsorted(above, moved[:, None].contiguous(), right=True)
+        short = rank[:, 0] >= order.shape[-1]
+        losing = order.gather(-1, rank.clamp_max(order.shape[-1] - 1))
+        return weights, torch.where(short[:, None], f.shape[-1], losing), short

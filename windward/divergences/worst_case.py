@@ -8,15 +8,20 @@ for values f `"*b n"` on the points of `Contexts(points, weights=p)`, the radius
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from windward.check import LARGEST
 from windward.contexts import Contexts
 from windward.errors import ArgumentError
+
+# Doubles per block of rows, 512 KiB: every intermediate of a block stays in the second-level cache.
+BLOCK = 2**16
 
 
 class WorstCase(NamedTuple):
@@ -114,9 +119,9 @@ def _checked_tensor(call: str, name: str, tensor: Tensor, n: int) -> Tensor:
     if tensor.ndim == 0 or tensor.shape[-1] != n:
         raise ArgumentError(f"{call}: the last axis of {name} must have the {n} contexts, got {tuple(tensor.shape)}.")
     tensor = tensor.to(torch.float64)
-    good = tensor.abs() <= LARGEST
-    if not bool(good.all()):
-        bad = float(tensor[~good][0])
+    low, high = torch.aminmax(tensor.detach()) if tensor.numel() else (tensor.sum(), tensor.sum())
+    if not (float(low) >= -LARGEST and float(high) <= LARGEST):  # one pass; a NaN fails it too
+        bad = float(tensor[~(tensor.abs() <= LARGEST)][0])
         raise ArgumentError(f"{call}: {name} must be finite, at most {LARGEST:g} in size, got {bad:g}.")
     return tensor
 
@@ -126,3 +131,29 @@ def least(values: Tensor, support: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     low = values.masked_fill(~support, torch.inf).amin(-1)
     high = values.masked_fill(~support, -torch.inf).amax(-1)
     return low, (values == low[:, None]) & support, high
+
+
+def in_blocks(
+    function: Callable[[Tensor, Tensor], tuple[Tensor, ...]], f: Tensor, radius: Tensor
+) -> tuple[Tensor, ...]:
+    """Return `function(f, radius)` for rows `"b n"`, done in blocks that stay in a core's cache."""
+    size = max(1, BLOCK // f.shape[-1]) if f.device.type == "cpu" else max(1, len(f))
+    if len(f) <= size:
+        return function(f, radius)
+    parts = [function(f[start : start + size], radius[start : start + size]) for start in range(0, len(f), size)]
+    return tuple(torch.cat(part) for part in zip(*parts, strict=True))
+
+
+def largest(f: Tensor, count: int) -> Tensor:
+    """Return the places of the `count` largest values of each row, largest first; `"b count"`.
+
+    On a processor numpy's vectorised sort is several times faster than torch's.
+    """
+    if f.device.type != "cpu":
+        return f.topk(count, dim=-1).indices
+    negative = -f.numpy()
+    if count == f.shape[-1]:
+        return torch.from_numpy(np.argsort(negative, axis=-1))
+    some = np.argpartition(negative, count, axis=-1)[:, :count]
+    order = np.argsort(np.take_along_axis(negative, some, axis=-1), axis=-1)
+    return torch.from_numpy(np.take_along_axis(some, order, axis=-1))
