@@ -49,8 +49,8 @@ def normal(*shape, seed=0):
 def test_gradcheck_in_the_values(name):
     contexts = random_contexts(6, zeros=0.0, seed=7)
     reduction = OBJECTIVES[name].bind(contexts, 10)
-    f = normal(4, 6, seed=11).requires_grad_()
-    assert reduction(f.reshape(2, 2, 6)).shape == (2, 2)
+    assert reduction(normal(4, 6).reshape(2, 2, 6)).shape == (2, 2)
+    f = normal(2 if name.startswith("satisficing") else 4, 6, seed=11).requires_grad_()
     assert torch.autograd.gradcheck(reduction, (f,), eps=1e-6, atol=2e-4)
 
 

@@ -14,9 +14,10 @@ from torch import Tensor
 
 from windward.divergences import Ball
 
-# Doublings to bracket the crossing and halvings to find it: 2^60 covers every radius that can matter.
-DOUBLINGS = 60
-HALVINGS = 60
+# Steps that bracket the crossing, eightfold each from 1e-6 (so up to 1e12), and halvings that find it to 1e-10 of itself:
+# the quotient is flat there, or at a kink as exact.
+GROWTH, STEPS = 8.0, 20
+HALVINGS = 36
 # How far below a decision that meets the target one that misses it is put, per unit of the values' size.
 DEMOTION = 1e9
 
@@ -44,11 +45,11 @@ def _crossing(ball: Ball, rows: Tensor, target: float, open_rows: Tensor) -> Ten
         return worst.value + slope >= target
 
     high = torch.full_like(rows[:, 0], 1e-6)
-    for _ in range(DOUBLINGS):
+    for _ in range(STEPS):
         beyond = above(high) & open_rows
         if not bool(beyond.any()):
             break
-        high = torch.where(beyond, 2.0 * high, high)
+        high = torch.where(beyond, GROWTH * high, high)
     reached = open_rows & ~above(high)  # elsewhere even the least value meets the target
     low = torch.zeros_like(high)
     for _ in range(HALVINGS):
