@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from helpers import SHOP, quadratic, random_dataset
+from helpers import SHOP, quadratic, random_dataset, told
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import random_contexts
@@ -185,6 +185,7 @@ def test_bocu_one_by_its_formula():
         (ww.Decay(0.3, 0.5), 0.3 / math.sqrt(16)),
         (ww.KernelRate(), 16 ** (-2 / 5)),
         (ww.KirschnerRate(0.1), (2 + math.sqrt(2 * math.log(10))) / 4),
+        (ww.MicheliRate(1.0, 2, 1.4, 0.5, 0.2), math.sqrt((2 * math.log(5) + 2 * math.log(1 + 32 * 1.4) + 0.5) / 16)),
     ],
 )
 def test_schedules_by_contexts_seen(schedule, want):
@@ -233,6 +234,27 @@ def test_gradcheck_in_the_decision(kernel, belief, objective):
     reduction = objective.bind(contexts, 5)
     x = torch.rand(3, 2, generator=generator, dtype=torch.float64).requires_grad_()
     assert torch.autograd.gradcheck(lambda x: score(reduction, x), (x,), atol=1e-5)
+
+
+def test_widths_of_theory():
+    data = random_dataset(12, 2, 1)
+    posterior = GaussianProcess().at(data, HYPER)
+    believed, trials = Believed(posterior), told(SHOP, [({"order": 0.5}, {"demand": 0.5}, 1.0)] * 9)
+    beta = 2 * math.log(81 / math.sqrt(2 * math.pi)) + 4 * math.log(81 * 2 * 0.7 * math.sqrt(math.pi) / 2)
+    assert ww.HuangWidth(2, 0.7)(believed, trials) == pytest.approx(math.sqrt(beta))
+    joined = torch.cat([data.x, data.c], 1) / torch.tensor(HYPER.length_scales, dtype=torch.float64)
+    kernel = torch.exp(-0.5 * torch.cdist(joined, joined).square())
+    determinant = torch.linalg.slogdet(torch.eye(12, dtype=torch.float64) + kernel / HYPER.noise).logabsdet
+    want = 0.3 * math.sqrt(2 * (0.5 * float(determinant) - math.log(0.05))) + math.sqrt(HYPER.noise) * 2.0
+    assert ww.MicheliWidth(2.0, 0.3, 0.05)(believed, trials) == pytest.approx(want, rel=1e-9)
+    contexts = Contexts.uniform(data.c[:3])
+    reduction = ww.Expected().bind(contexts, 3)
+    for kind in (ww.UpperConfidence, ww.Thompson):
+        by_theory, by_number = (
+            kind(width)(believed, trials, contexts, torch.Generator().manual_seed(0))(reduction, data.x)
+            for width in (ww.MicheliWidth(2.0, 0.3, 0.05), want)
+        )
+        assert torch.allclose(by_theory, by_number, atol=1e-9)
 
 
 def test_expected_improvement_against_sampling():

@@ -249,8 +249,11 @@ def test_mmd_matrix_equals_length_scale_and_singular_kernels_are_refused():
     a, b = given.worst_case(f, contexts, 0.2), MMD(0.3).worst_case(f, contexts, 0.2)
     assert float(a.value) == pytest.approx(float(b.value), abs=1e-9)
     fine = Contexts.uniform(torch.linspace(0, 1, 64, dtype=torch.float64)[:, None])
-    with pytest.raises(ww.IncompatibleError, match="give a nugget"):
-        MMD(0.3).worst_case(normal(64), fine, 0.0)
+    flat = MMD(0.3).worst_case(normal(64), fine, 0.0)
+    assert float(flat.value) == pytest.approx(float(normal(64).mean())) and float(flat.multiplier) == math.inf
+    for objective in (ww.Sensitivity(MMD(0.3)), ww.MeanRisk(MMD(0.3)), ww.Tradeoff(MMD(0.3), 0.0)):
+        with pytest.raises(ww.IncompatibleError, match="give a nugget"):
+            objective.bind(fine, 0)(normal(64))
 
 
 def test_mmd_says_when_it_cannot_certify():

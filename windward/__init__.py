@@ -22,17 +22,15 @@ from windward.errors import (
     WindwardError,
 )
 from windward.feedback import Hallucinate, Ignore
+from windward.heuristics import BocuOne, BocuTwo, MidpointRobust
 from windward.journal import MemoryJournal, delete_study, studies
 from windward.maximize import MultiStart, OverGrid
 from windward.objectives import (
-    BocuOne,
-    BocuTwo,
     CVaR,
     Expected,
     LipschitzRobust,
     MeanRisk,
     MeanVariance,
-    MidpointRobust,
     Minimum,
     Robust,
     Satisficing,
@@ -44,12 +42,13 @@ from windward.parameters import Categorical, Integer, Linear, Real
 from windward.parts import from_json, to_json
 from windward.policy import Policy, Report
 from windward.results import Outcome, Recommendation, Suggestion
-from windward.schedules import Decay, KernelRate, KirschnerRate
+from windward.schedules import Decay, KernelRate, KirschnerRate, MicheliRate
 from windward.space import Space
 from windward.study import Study
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
 from windward.trials import Trial, Trials
 from windward.version import __version__
+from windward.widths import HuangWidth, MicheliWidth
 
 __all__ = [
     "MMD",
@@ -70,6 +69,7 @@ __all__ = [
     "Grid",
     "Hallucinate",
     "HighestImprovement",
+    "HuangWidth",
     "Hyperparameters",
     "Ignore",
     "IncompatibleError",
@@ -85,6 +85,8 @@ __all__ = [
     "MeanRisk",
     "MeanVariance",
     "MemoryJournal",
+    "MicheliRate",
+    "MicheliWidth",
     "MidpointRobust",
     "Minimum",
     "MissingDependency",

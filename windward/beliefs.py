@@ -18,11 +18,11 @@ from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
 import torch
 from torch import Tensor
 
-from windward import check
 from windward.contexts import Contexts
 from windward.objectives import Reduction
 from windward.surrogate import Believed, Posterior
 from windward.trials import Trials
+from windward.widths import AnyWidth, check_width, resolved_width
 
 Score: TypeAlias = Callable[[Reduction, Tensor], Tensor]
 """`score(reduction, x)`: the acquisition at decisions `"*b d"`; `"*b"`."""
@@ -40,16 +40,17 @@ class Belief(Protocol):
 
 @dataclass(frozen=True)
 class UpperConfidence:
-    """Optimism: the objective at mean + `width` * standard deviation, context by context."""
+    """Optimism: the objective at mean + `width` * standard deviation, context by context; see `widths` for theory's."""
 
-    width: float = 1.5
+    width: AnyWidth = 1.5
     needs_monotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check.number("UpperConfidence", "width", self.width, low=0.0)
+        check_width("UpperConfidence", self.width)
 
     def __call__(self, believed: Believed, trials: Trials, contexts: Contexts, generator: torch.Generator) -> Score:
-        return _confidence_score(believed.posterior, contexts, self.width)
+        width = resolved_width("UpperConfidence", self.width, believed, trials)
+        return _confidence_score(believed.posterior, contexts, width)
 
 
 @dataclass(frozen=True)
@@ -66,29 +67,30 @@ class PosteriorMean:
 class Thompson:
     """Probability matching: the objective of one posterior sample, its deviation from the mean times `width`."""
 
-    width: float = 1.0
+    width: AnyWidth = 1.0
     needs_monotone: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check.number("Thompson", "width", self.width, low=0.0)
+        check_width("Thompson", self.width)
 
     def __call__(self, believed: Believed, trials: Trials, contexts: Contexts, generator: torch.Generator) -> Score:
         posterior, points = believed.posterior, contexts.points
         path = posterior.path(generator)
+        width = resolved_width("Thompson", self.width, believed, trials)
 
         def score(reduction: Reduction, x: Tensor) -> Tensor:
             values = path(x, points)
-            if self.width != 1.0:
+            if width != 1.0:
                 mean = posterior.marginals(x, points)[0]
-                values = mean + self.width * (values - mean)
+                values = mean + width * (values - mean)
             if reduction.extra is None:
                 return reduction(values)
             if reduction.extra == "lower":
                 return reduction(values, values)  # one function is its own bound
             gradient = path.context_gradient(x, points)
-            if self.width != 1.0:
+            if width != 1.0:
                 mean_gradient = posterior.context_slopes(x, points).mean_gradient
-                gradient = mean_gradient + self.width * (gradient - mean_gradient)
+                gradient = mean_gradient + width * (gradient - mean_gradient)
             return reduction(values, length(gradient))
 
         return score

@@ -27,7 +27,7 @@ from torch import Tensor
 
 from windward import check
 from windward.contexts import Contexts
-from windward.divergences import MMD, Divergence
+from windward.divergences import Divergence, WorstCase
 from windward.errors import ArgumentError, IncompatibleError
 from windward.satisficing import satisficing
 from windward.schedules import Radius, check_radius, resolved
@@ -109,7 +109,7 @@ class Robust:
     monotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _check_divergence("Robust", self.divergence)
+        check_divergence("Robust", self.divergence)
         check_radius("Robust", self.radius)
 
     def bind(self, contexts: Contexts, seen: int) -> Reduction:
@@ -149,7 +149,7 @@ class Tradeoff:
     beta: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_tradeoff("Tradeoff", self)
+        check_tradeoff("Tradeoff", self.divergence, self.radius, self.alpha, self.beta, slope=True)
 
     @property
     def monotone(self) -> bool:
@@ -165,7 +165,11 @@ class Tradeoff:
 
         def reduce(values: Tensor) -> Tensor:
             worst = ball(values, radius)
-            return self.alpha * worst.value - self.beta * worst.multiplier if self.beta else self.alpha * worst.value
+            return (
+                self.alpha * worst.value - self.beta * _slope(self.divergence, worst)
+                if self.beta
+                else self.alpha * worst.value
+            )
 
         return Bound(reduce)
 
@@ -178,13 +182,13 @@ class Sensitivity:
     monotone: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        _check_divergence("Sensitivity", self.divergence)
+        check_divergence("Sensitivity", self.divergence)
         _check_slope("Sensitivity", self.divergence)
 
     def bind(self, contexts: Contexts, seen: int) -> Reduction:
         """Return minus the slope at radius 0."""
         ball = self.divergence.on(contexts)
-        return Bound(lambda values: -ball(values, 0.0).multiplier)
+        return Bound(lambda values: -_slope(self.divergence, ball(values, 0.0)))
 
 
 @dataclass(frozen=True)
@@ -196,14 +200,16 @@ class MeanRisk:
     monotone: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        _check_divergence("MeanRisk", self.divergence)
+        check_divergence("MeanRisk", self.divergence)
         check.number("MeanRisk", "weight", self.weight, low=0.0)
         _check_slope("MeanRisk", self.divergence)
 
     def bind(self, contexts: Contexts, seen: int) -> Reduction:
         """Return the mean less the weighted slope at radius 0."""
         ball = self.divergence.on(contexts)
-        return Bound(lambda values: values @ contexts.weights - self.weight * ball(values, 0.0).multiplier)
+        return Bound(
+            lambda values: values @ contexts.weights - self.weight * _slope(self.divergence, ball(values, 0.0))
+        )
 
 
 @dataclass(frozen=True)
@@ -241,7 +247,7 @@ class Satisficing:
     monotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _check_divergence("Satisficing", self.divergence)
+        check_divergence("Satisficing", self.divergence)
         check.number("Satisficing", "target", self.target)
 
     def bind(self, contexts: Contexts, seen: int) -> Reduction:
@@ -304,96 +310,20 @@ class CVaR:
         return Bound(reduce)
 
 
-@dataclass(frozen=True)
-class BocuOne:
-    """alpha v(u, r) + beta (v(u, r + step) - v(l, r)) / step, u and l the confidence bounds (Tay2024, UCB-BOCU-1)."""
-
-    divergence: Divergence
-    radius: Radius
-    alpha: float = 1.0
-    beta: float = 1.0
-    step: float = 1e-3
-    monotone: ClassVar[bool] = True  # meant for the confidence bounds: an upper bound of the difference quotient
-
-    def __post_init__(self) -> None:
-        _check_tradeoff("BocuOne", self)
-        check.number("BocuOne", "step", self.step, low=0.0, open_low=True)
-
-    def bind(self, contexts: Contexts, seen: int) -> Reduction:
-        """Return the heuristic, which asks for a lower bound."""
-        ball = self.divergence.on(contexts)
-        radius = resolved("BocuOne", self.radius, seen, contexts.points.shape[1])
-
-        def reduce(upper: Tensor, lower: Tensor) -> Tensor:
-            rise = ball(upper, radius + self.step).value - ball(lower, radius).value
-            return self.alpha * ball(upper, radius).value + self.beta * rise / self.step
-
-        return Bound(reduce, "lower")
-
-
-@dataclass(frozen=True)
-class BocuTwo:
-    """alpha v(u, r) - beta multiplier(u, r) at the upper confidence bound u, a heuristic (Tay2024, UCB-BOCU-2)."""
-
-    divergence: Divergence
-    radius: Radius
-    alpha: float = 1.0
-    beta: float = 1.0
-    monotone: ClassVar[bool] = True  # published for the upper confidence bound, though it bounds nothing
-
-    def __post_init__(self) -> None:
-        _check_tradeoff("BocuTwo", self)
-
-    def bind(self, contexts: Contexts, seen: int) -> Reduction:
-        """Return alpha v - beta multiplier."""
-        return Tradeoff(self.divergence, self.radius, self.alpha, self.beta).bind(contexts, seen)
-
-
-@dataclass(frozen=True)
-class MidpointRobust:
-    """The middle between two bounds of the MMD worst case, without solving it (DRBO-MMD-MinimaxApprox).
-
-    v is convex in r, so it lies above max(p.f - r S, min f), S a bound of its slope at 0, and below the chord from
-    (0, p.f) to (r*, min f), r* the distance of the minimiser's point. Needs a kernel that can be inverted: a nugget.
-    """
-
-    divergence: MMD
-    radius: Radius
-    monotone: ClassVar[bool] = True  # used at the upper confidence bound, as published
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.divergence, MMD):
-            raise ArgumentError(f"MidpointRobust(divergence={self.divergence!r}): give an MMD(...).")
-        check_radius("MidpointRobust", self.radius)
-
-    def bind(self, contexts: Contexts, seen: int) -> Reduction:
-        """Return the midpoint of the two bounds."""
-        ball = self.divergence.on(contexts)
-        radius = resolved("MidpointRobust", self.radius, seen, contexts.points.shape[1])
-
-        def reduce(values: Tensor) -> Tensor:
-            rows = values.reshape(-1, values.shape[-1])
-            mean, low = rows @ contexts.weights, rows.min(-1).values
-            below = torch.maximum(mean - radius * ball.slope_bound(rows), low)
-            reach = ball.reach_of_minimum(rows.detach())[0].clamp_min(1e-300)
-            above = mean + (radius / reach).clamp_max(1.0) * (low - mean)
-            return (0.5 * (below + above)).reshape(values.shape[:-1])
-
-        return Bound(reduce)
-
-
-def _check_divergence(call: str, divergence: object) -> None:
+def check_divergence(call: str, divergence: object) -> None:
+    """Raise `ArgumentError` unless `divergence` is one."""
     if isinstance(divergence, type) or not isinstance(divergence, Divergence):
         raise ArgumentError(f"{call}(divergence={divergence!r}): give a divergence, such as TotalVariation().")
 
 
-def _check_tradeoff(call: str, objective: Tradeoff | BocuOne | BocuTwo) -> None:
-    _check_divergence(call, objective.divergence)
-    check_radius(call, objective.radius)
-    check.number(call, "alpha", objective.alpha, low=0.0)
-    check.number(call, "beta", objective.beta, low=0.0)
-    if objective.beta > 0 and objective.radius == 0 and not isinstance(objective, BocuOne):  # it takes a quotient
-        _check_slope(call, objective.divergence)
+def check_tradeoff(call: str, divergence: object, radius: Radius, alpha: float, beta: float, *, slope: bool) -> None:
+    """Check the fields of a trade-off; `slope` where it takes the multiplier itself, not a difference quotient."""
+    check_divergence(call, divergence)
+    check_radius(call, radius)
+    check.number(call, "alpha", alpha, low=0.0)
+    check.number(call, "beta", beta, low=0.0)
+    if slope and beta > 0 and radius == 0 and isinstance(divergence, Divergence):
+        _check_slope(call, divergence)
 
 
 def _check_slope(call: str, divergence: Divergence) -> None:
@@ -402,3 +332,12 @@ def _check_slope(call: str, divergence: Divergence) -> None:
             f"{call}(divergence={divergence!r}): its worst case has an infinite slope at radius 0; use TotalVariation(), "
             "MMD(...) or Wasserstein(), or a Tradeoff at a positive radius."
         )
+
+
+def _slope(divergence: Divergence, worst: WorstCase) -> Tensor:
+    if bool(torch.isinf(worst.multiplier).any()):
+        raise IncompatibleError(
+            f"{divergence!r}: the slope of its worst case is not finite here (a singular kernel, or a steep divergence at "
+            "radius 0); give a nugget, such as MMD(length_scale, nugget=1e-6), or another divergence."
+        )
+    return worst.multiplier

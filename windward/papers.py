@@ -18,13 +18,11 @@ from windward.contexts import Box, Empirical, Grid, KernelDensity, Known, NoCont
 from windward.design import RandomDesign, Sobol
 from windward.divergences import MMD, ChiSquare, Divergence, TotalVariation, Wasserstein
 from windward.errors import ArgumentError
+from windward.heuristics import BocuOne, BocuTwo, MidpointRobust
 from windward.maximize import Maximizer, MultiStart
 from windward.objectives import (
-    BocuOne,
-    BocuTwo,
     Expected,
     LipschitzRobust,
-    MidpointRobust,
     Minimum,
     Objective,
     Robust,

@@ -14,16 +14,14 @@ from windward.design import RandomDesign, Sobol
 from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein
 from windward.errors import ArgumentError
 from windward.feedback import Hallucinate, Ignore
+from windward.heuristics import BocuOne, BocuTwo, MidpointRobust
 from windward.maximize import MultiStart, OverGrid
 from windward.objectives import (
-    BocuOne,
-    BocuTwo,
     CVaR,
     Expected,
     LipschitzRobust,
     MeanRisk,
     MeanVariance,
-    MidpointRobust,
     Minimum,
     Robust,
     Satisficing,
@@ -33,9 +31,10 @@ from windward.objectives import (
 )
 from windward.parameters import Categorical, Integer, Linear, Real
 from windward.policy import Policy, Report
-from windward.schedules import Decay, KernelRate, KirschnerRate
+from windward.schedules import Decay, KernelRate, KirschnerRate, MicheliRate
 from windward.space import Space
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
+from windward.widths import HuangWidth, MicheliWidth
 
 OWN_PARTS: tuple[type, ...] = (
     BocuOne,
@@ -59,6 +58,9 @@ OWN_PARTS: tuple[type, ...] = (
     KernelDensity,
     KernelRate,
     KirschnerRate,
+    MicheliRate,
+    HuangWidth,
+    MicheliWidth,
     Known,
     KullbackLeibler,
     Linear,

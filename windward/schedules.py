@@ -71,6 +71,33 @@ class KirschnerRate:
         return (2.0 + math.sqrt(2.0 * math.log(1.0 / self.risk))) / math.sqrt(t)
 
 
+@dataclass(frozen=True)
+class MicheliRate:
+    """sqrt((2 D_C^2 log(1 / risk) + d log(1 + 2 t D_X) + log_covering) / t), Micheli2025, Eq. 16.
+
+    D_C is `context_diameter`, d `decisions`, D_X `decision_diameter`, `log_covering` the log covering number of the upper
+    confidence functions, which the theory bounds and practice leaves at 0.
+    """
+
+    context_diameter: float
+    decisions: int
+    decision_diameter: float = 1.0
+    log_covering: float = 0.0
+    risk: float = 0.1
+
+    def __post_init__(self) -> None:
+        check.number("MicheliRate", "context_diameter", self.context_diameter, low=0.0)
+        check.whole("MicheliRate", "decisions", self.decisions, low=1)
+        check.number("MicheliRate", "decision_diameter", self.decision_diameter, low=0.0)
+        check.number("MicheliRate", "log_covering", self.log_covering, low=0.0)
+        check.number("MicheliRate", "risk", self.risk, low=0.0, high=1.0, open_low=True)
+
+    def __call__(self, t: int, k: int) -> float:
+        chance = 2.0 * self.context_diameter**2 * math.log(1.0 / self.risk)
+        spread = self.decisions * math.log(1.0 + 2.0 * t * self.decision_diameter)
+        return math.sqrt((chance + spread + self.log_covering) / t)
+
+
 def check_radius(call: str, radius: object) -> None:
     """Raise `ArgumentError` unless `radius` is a number >= 0 or a schedule."""
     if isinstance(radius, type) or not callable(radius):

@@ -126,7 +126,8 @@ class MMDBall:
         weights = torch.where((r >= reach)[:, None], best, weights)
         at_zero = (r == 0) & (span > 0) & (r < reach)
         if bool(at_zero.any()):
-            multiplier[at_zero] = self.slope_at_zero(f[at_zero])
+            # A singular kernel cannot tell the slope; the value is the expectation all the same.
+            multiplier[at_zero] = torch.inf if self.singular else self.slope_at_zero(f[at_zero])
         rows = ((r > 0) & (span > 0) & (r < reach)).nonzero()[:, 0]
         if len(rows):
             scaled = (f[rows] - low[rows, None]) / span[rows, None]
@@ -170,18 +171,27 @@ class MMDBall:
         return slope
 
     @cached_property
-    def whitener(self) -> Tensor:
-        """Return L^-1 with K + nugget I = L L', or refuse where the kernel is singular."""
+    def _factor(self) -> tuple[Tensor, bool]:
         full = self.kernel + self.nugget * torch.eye(len(self.kernel), dtype=torch.float64)
         factor, failed = torch.linalg.cholesky_ex(full)
-        if int(failed) or float(factor.diagonal().min()) <= 1e-7 * float(factor.diagonal().max()):
+        singular = bool(failed) or float(factor.diagonal().min()) <= 1e-7 * float(factor.diagonal().max())
+        return factor, singular
+
+    @property
+    def singular(self) -> bool:
+        """Whether the kernel matrix cannot be inverted, to rounding."""
+        return self._factor[1]
+
+    @cached_property
+    def whitener(self) -> Tensor:
+        """L^-1 with K + nugget I = L L'; refused where the kernel is singular."""
+        if self.singular:
             raise IncompatibleError(
                 "MMD(nugget=0): the slope at radius 0 needs a kernel matrix that can be inverted, and this one is "
                 "singular to rounding; give a nugget, such as MMD(length_scale, nugget=1e-6), or fewer contexts."
             )
-        return torch.as_tensor(
-            torch.linalg.solve_triangular(factor, torch.eye(len(full), dtype=torch.float64), upper=False)
-        )
+        eye = torch.eye(len(self.kernel), dtype=torch.float64)
+        return torch.as_tensor(torch.linalg.solve_triangular(self._factor[0], eye, upper=False))
 
     def _attached(self, problem: Problem, weights: Tensor, multiplier: Tensor) -> Tensor:
         """Return the multiplier with its gradient: exact at radius 0, a difference quotient elsewhere."""
@@ -195,7 +205,7 @@ class MMDBall:
                 beyond, _ = self._solved(problem.values[moving], problem.radius[moving] + step)
             slope[moving] = (weights[moving] - beyond) / step[:, None]
         attached = multiplier + (slope * (problem.values - problem.values.detach())).sum(-1)
-        at_zero = (problem.radius == 0) & (multiplier > 0)
+        at_zero = (problem.radius == 0) & (multiplier > 0) & torch.isfinite(multiplier)
         if bool(at_zero.any()):
             attached = torch.where(at_zero, self.slope_at_zero(problem.values), attached)
         return attached

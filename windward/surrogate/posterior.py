@@ -79,6 +79,10 @@ class GaussianPosterior:
         """Number of observations, imagined ones included."""
         return int(self.zx.shape[0])
 
+    def log_determinant(self) -> float:
+        """Return the log determinant of K + N over the observations, standardised."""
+        return 2.0 * float(self.factor.diagonal().log().sum())
+
     def marginals(self, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and standard deviation of f at every decision `"*b d"` and context `"n k"`; `"*b n"` each."""
         rows = x.reshape(-1, x.shape[-1])

@@ -1,0 +1,87 @@
+"""Confidence widths from theory: what multiplies the deviation, as a function of the belief and of the rounds.
+
+    HuangWidth(decisions, constant)     Huang2024, Thm. 1:  sqrt(2 log(t^2 / sqrt(2 pi)) + 2 d log(t^2 d constant sqrt(pi) / 2))
+    MicheliWidth(bound, noise, risk)    Micheli2025, Eq. 7: noise sqrt(2 log(det(I + K / lambda)^(1/2) / risk))
+                                                             + sqrt(lambda) bound
+
+They hold with a probability the theory states and are wider than what works: the papers themselves run with 1.5.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from windward import check
+from windward.errors import ArgumentError
+from windward.surrogate import Believed
+from windward.trials import Trials
+
+
+@runtime_checkable
+class Width(Protocol):
+    """A width that depends on what is believed and on the trials so far."""
+
+    def __call__(self, believed: Believed, trials: Trials) -> float: ...
+
+
+AnyWidth: TypeAlias = float | Width
+
+
+@dataclass(frozen=True)
+class HuangWidth:
+    """sqrt(beta_t) of Huang2024, Theorem 1; t counts trials, `constant` is the paper's product a b r."""
+
+    decisions: int
+    constant: float = 1.0
+
+    def __post_init__(self) -> None:
+        check.whole("HuangWidth", "decisions", self.decisions, low=1)
+        check.number("HuangWidth", "constant", self.constant, low=0.0, open_low=True)
+
+    def __call__(self, believed: Believed, trials: Trials) -> float:
+        t = max(len(trials), 2)  # at t = 1 the formula's logarithms are negative
+        size = t**2 * self.decisions * self.constant * math.sqrt(math.pi) / 2.0
+        beta = 2.0 * math.log(t**2 / math.sqrt(2.0 * math.pi)) + 2.0 * self.decisions * math.log(max(size, 1.0))
+        return math.sqrt(max(beta, 0.0))
+
+
+@dataclass(frozen=True)
+class MicheliWidth:
+    """beta_t of Micheli2025, Eq. 7: `bound` of the function's norm, sub-Gaussian `noise`, failure probability `risk`.
+
+    lambda is the noise variance of the fitted process; function and noise are in standardised outcomes.
+    """
+
+    bound: float = 1.0
+    noise: float = 0.1
+    risk: float = 0.1
+
+    def __post_init__(self) -> None:
+        check.number("MicheliWidth", "bound", self.bound, low=0.0)
+        check.number("MicheliWidth", "noise", self.noise, low=0.0)
+        check.number("MicheliWidth", "risk", self.risk, low=0.0, high=1.0, open_low=True)
+
+    def __call__(self, believed: Believed, trials: Trials) -> float:
+        posterior = believed.posterior
+        least = posterior.hyperparameters.noise
+        log_determinant = posterior.log_determinant() - posterior.size * math.log(least)  # of I + K / lambda
+        inside = 0.5 * max(log_determinant, 0.0) - math.log(self.risk)
+        return self.noise * math.sqrt(2.0 * inside) + math.sqrt(least) * self.bound
+
+
+def check_width(call: str, width: object) -> None:
+    """Raise `ArgumentError` unless `width` is a number >= 0 or a width of theory."""
+    if isinstance(width, type) or not callable(width):
+        check.number(call, "width", width, low=0.0)
+
+
+def resolved_width(call: str, width: AnyWidth, believed: Believed, trials: Trials) -> float:
+    """Return the width as a number, now."""
+    if not callable(width):
+        return float(width)
+    value = width(believed, trials)
+    if not (math.isfinite(value) and value >= 0.0):
+        raise ArgumentError(f"{call}(width={width!r}): it gave {value!r}; a width must be >= 0.")
+    return float(value)
