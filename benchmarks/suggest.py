@@ -145,7 +145,7 @@ def one_run(n: int, seed: int) -> dict[str, float]:
 
 
 KNOWN = ww.Known({"c": [i / 63 for i in range(64)]})
-SAMPLES = ww.Known({"c": [0.2, 0.3, 0.35, 0.45, 0.5, 0.55, 0.6, 0.7, 0.75, 0.9]})
+FOLDS = ww.Known({"c": [0.2, 0.3, 0.35, 0.45, 0.5, 0.55, 0.6, 0.7, 0.75, 0.9]})
 TV = ww.TotalVariation()
 METHODS: dict[str, ww.Policy] = {
     "sbo_kde": ww.papers.sbo_kde(),
@@ -162,10 +162,10 @@ METHODS: dict[str, ww.Policy] = {
     "ucb_bocu_2": ww.papers.ucb_bocu_2(KNOWN, TV, 0.157617),
     "ucb_so": ww.papers.ucb_so(KNOWN),
     "ucb_ro": ww.papers.ucb_ro(KNOWN),
-    "drbqo": ww.papers.drbqo(SAMPLES, 1.0),
-    "bqo_ts": ww.papers.bqo_ts(SAMPLES),
-    "bqo_ei": ww.papers.bqo_ei(SAMPLES),
-    "mtbo": ww.papers.mtbo(SAMPLES),
+    "drbqo": ww.papers.drbqo(FOLDS, 1.0),
+    "bqo_ts": ww.papers.bqo_ts(FOLDS),
+    "bqo_ei": ww.papers.bqo_ei(FOLDS),
+    "mtbo": ww.papers.mtbo(FOLDS),
 }
 # At most this many times SBO-KDE's time.
 WANTED = {"drbo_kde": 2.5, "wdrbo": 2.5, "drbo_mmd": 10.0}

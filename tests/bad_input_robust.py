@@ -132,7 +132,12 @@ MATRICES: list[Row] = [
         ],
     ),
     *words("MMD.kernel.contexts", MMD.kernel, *NOT_CONTEXTS),
-    Row("MMD.nugget", lambda: ww.Sensitivity(MMD).bind(ALIKE, 0)(F), IncompatibleError, "the slope of its worst case is not finite"),
+    Row(
+        "MMD.nugget",
+        lambda: ww.Sensitivity(MMD).bind(ALIKE, 0)(F),
+        IncompatibleError,
+        "the slope of its worst case is not finite",
+    ),
     Row("MMD.length_scale", ww.MMD, ArgumentError, "MMD(length_scale=None, matrix=None): give one of the two"),
     *numbers("MMD.length_scale", ww.MMD, 0, -1),
     *words("MMD.length_scale", ww.MMD, [[1.0]], TV),

@@ -91,13 +91,13 @@ def _solved(f: Tensor, p: Tensor, radius: Tensor) -> tuple[Tensor, Tensor, Tenso
     eta, scale, found = _by_active_sets(excess, p, growth)
     if not bool(found.all()):
         eta[~found], scale[~found] = _by_sorting(excess[~found], p, growth[~found])
-    minimal = (excess == 0).to(p)
+    minimal = torch.where(excess == 0, p, 0.0)
     still = (radius == 0) | (low == high)
     # At the minimum (growth * P_min >= 1) there is nothing left to lose.
-    settled = (growth * (minimal @ p) >= 1.0) & ~still
+    settled = (growth * minimal.sum(-1) >= 1.0) & ~still
     tilt = (eta[:, None] - excess).clamp_min_(0.0).mul_(p)
     if bool(settled.any()):
-        tilt = torch.where(settled[:, None], minimal * p, tilt)
+        tilt = torch.where(settled[:, None], minimal, tilt)
     if bool(still.any()):
         tilt = torch.where(still[:, None], p, tilt)
     scale = torch.where(settled | still, 0.0, scale)
@@ -108,32 +108,28 @@ def _solved(f: Tensor, p: Tensor, radius: Tensor) -> tuple[Tensor, Tensor, Tenso
 def _by_active_sets(excess: Tensor, p: Tensor, growth: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Drop the points at or above eta, solve for the rest, and again, until none is left to drop.
 
-    An answer is used where eta separates exactly the points it was computed from: then it is the optimum.
+    An answer is used where eta separates exactly the points it was computed from: then it is the optimum. All weights
+    being positive, the same mass means the same points.
     """
-    moments = torch.stack([torch.ones_like(p), p], dim=-1)  # counts and masses in one product
-    weighted = excess * p
-    squared = weighted * excess
-    count, total = torch.full_like(growth, excess.shape[-1]), torch.ones_like(growth)
-    mean, square = weighted.sum(-1), squared.sum(-1)
+    share = p.expand_as(excess)
     etas, scales = torch.zeros_like(growth), torch.zeros_like(growth)
     found, rows = torch.zeros_like(growth, dtype=torch.bool), torch.arange(len(growth), device=growth.device)
+    total = share.sum(-1)
     for _ in range(ROUNDS):
-        spread = growth * total - 1.0
-        center = mean / total
-        u = ((square / total - center.square()).clamp_min_(0.0) / spread.clamp_min(1e-300)).sqrt()
+        weighted = share * excess
+        spread, center = growth * total - 1.0, weighted.sum(-1) / total
+        variance = weighted.mul_(excess).sum(-1) / total - center.square()
+        u = (variance.clamp_min_(0.0) / spread.clamp_min(1e-300)).sqrt()
         eta = center + u
-        active = (excess < eta[:, None]).to(excess)
-        kept, mass = (active @ moments).unbind(-1)
-        done = (kept == count) & (spread > 0)
+        share = torch.where(excess < eta[:, None], p, 0.0)
+        mass = share.sum(-1)
+        done = (mass == total) & (spread > 0)
         etas[rows], scales[rows], found[rows] = eta, total * u, done
         if bool(done.all()):
             break
+        total = mass
         if 2 * int(done.sum()) >= len(done):  # worth going on without them
-            go = ~done
-            rows, growth, kept, mass = rows[go], growth[go], kept[go], mass[go]
-            excess, weighted, squared, active = excess[go], weighted[go], squared[go], active[go]
-        count, total = kept, mass
-        mean, square = torch.linalg.vecdot(weighted, active), torch.linalg.vecdot(squared, active)
+            rows, growth, total, excess, share = (part[~done] for part in (rows, growth, total, excess, share))
     return etas, scales, found
 
 

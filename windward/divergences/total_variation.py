@@ -61,8 +61,8 @@ class TotalVariationBall:
     def _moved(self, f: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
         """Return what each point is left with, and the point now losing mass (n where none is); `"b n"`, `"b 1"`."""
         n = f.shape[-1]
-        # Usually little moves: the largest quarter is enough, and cheaper to find than the order of all.
-        some = n // 4 if n >= 256 else n
+        # Usually little moves: the largest eighth is enough, and cheaper to find than the order of all.
+        some = n // 8 if n >= 256 else n
         weights, losing, short = self._taken(f, moved, largest(f, some))
         if some < n and bool(short.any()):
             weights[short], losing[short], _ = self._taken(f[short], moved[short], largest(f[short], n))

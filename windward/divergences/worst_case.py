@@ -20,8 +20,8 @@ from windward.check import LARGEST
 from windward.contexts import Contexts
 from windward.errors import ArgumentError
 
-# Doubles per block of rows, 512 KiB: every intermediate of a block stays in the second-level cache.
-BLOCK = 2**16
+# Doubles per block of rows, 1 MiB: its intermediates stay in the cache. Of 2**13 to 2**17 this was the fastest.
+BLOCK = 2**17
 
 
 class WorstCase(NamedTuple):
@@ -85,7 +85,7 @@ class Problem:
     def answer(self, weights: Tensor, multiplier: Tensor) -> WorstCase:
         """Return the worst case for weights `"b n"`, with Danskin's gradient, in the caller's shape."""
         weights = weights.detach()
-        value = (weights * self.values).sum(-1)
+        value = torch.bmm(weights[:, None, :], self.values[:, :, None]).reshape(-1)  # no temporary of their size
         return WorstCase(
             value.reshape(self.shape),
             weights.reshape(*self.shape, weights.shape[-1]),
@@ -151,9 +151,9 @@ def largest(f: Tensor, count: int) -> Tensor:
     """
     if f.device.type != "cpu":
         return f.topk(count, dim=-1).indices
-    negative = -f.numpy()
-    if count == f.shape[-1]:
-        return torch.from_numpy(np.argsort(negative, axis=-1))
-    some = np.argpartition(negative, count, axis=-1)[:, :count]
-    order = np.argsort(np.take_along_axis(negative, some, axis=-1), axis=-1)
+    values, n = f.numpy(), f.shape[-1]
+    if count == n:
+        return torch.from_numpy(np.argsort(-values, axis=-1))
+    some = np.argpartition(values, n - count, axis=-1)[:, n - count :]
+    order = np.argsort(-np.take_along_axis(values, some, axis=-1), axis=-1)
     return torch.from_numpy(np.take_along_axis(some, order, axis=-1))
