@@ -41,6 +41,7 @@ from bad_input_cases import (
     wholes,
     words,
 )
+from bad_input_delays import DELAYS, RUNS
 from bad_input_robust import DIVERGENCES, ROBUST, ROBUST_UNFIT
 
 import windward as ww
@@ -168,9 +169,10 @@ STUDY: list[Row] = [
     Row("Study.run.until", lambda s: s.run(print, 1, until=1), ArgumentError, "either rounds (how many more) or until"),
     *wholes("Study.run.until", lambda s, v: s.run(print, until=v), -1),
     *words("Study.run.progress", lambda s, v: s.run(print, 1, progress=v), 1, None, "no"),
+    *RUNS,
 ]
 
-CALLS: list[Row] = [*PARTS, *ROBUST]
+CALLS: list[Row] = [*PARTS, *ROBUST, *DELAYS]
 
 OUTCOMES: list[Row] = [
     *numbers("Outcome.value", ww.Outcome, None),

@@ -195,8 +195,16 @@ METHODS = {
     # Without categories the task kernel is the plain one: the acquisition is the same.
     "mtbo": (papers.mtbo(SAMPLES), lambda x, s: improvement_of_the_average(x, s.c, s.p), 1e-9),
 }
-# Tested elsewhere: they have no acquisition over contexts.
-OTHERS = {"random": papers.random(), "gp_ucb": papers.gp_ucb()}
+# Tested elsewhere: below, and with delays in test_delays.py.
+OTHERS = {
+    "random": papers.random(),
+    "gp_ucb": papers.gp_ucb(),
+    "gp_ucb_sdf": papers.gp_ucb_sdf(0.0, 5),
+    "gp_ts_sdf": papers.gp_ts_sdf(0.0, 5),
+    "gp_bucb": papers.gp_bucb(),
+    "gp_bts": papers.gp_bts(),
+    "asy_ts": papers.asy_ts(),
+}
 
 
 def trials():

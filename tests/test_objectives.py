@@ -185,7 +185,7 @@ def test_bocu_one_by_its_formula():
         (ww.Decay(0.3, 0.5), 0.3 / math.sqrt(16)),
         (ww.KernelRate(), 16 ** (-2 / 5)),
         (ww.KirschnerRate(0.1), (2 + math.sqrt(2 * math.log(10))) / 4),
-        (ww.MicheliRate(1.0, 2, 1.4, 0.5, 0.2), math.sqrt((2 * math.log(5) + 2 * math.log(1 + 32 * 1.4) + 0.5) / 16)),
+        (ww.MicheliRate(1.0, 2, 1.4, 0.5, 0.2), math.sqrt(2 * (math.log(5) + 2 * math.log(1 + 32 * 1.4) + 0.5) / 16)),
     ],
 )
 def test_schedules_by_contexts_seen(schedule, want):
@@ -245,7 +245,8 @@ def test_widths_of_theory():
     joined = torch.cat([data.x, data.c], 1) / torch.tensor(HYPER.length_scales, dtype=torch.float64)
     kernel = torch.exp(-0.5 * torch.cdist(joined, joined).square())
     determinant = torch.linalg.slogdet(torch.eye(12, dtype=torch.float64) + kernel / HYPER.noise).logabsdet
-    want = 0.3 * math.sqrt(2 * (0.5 * float(determinant) - math.log(0.05))) + math.sqrt(HYPER.noise) * 2.0
+    root = math.sqrt(HYPER.noise)
+    want = 0.3 / root * math.sqrt(2 * (0.5 * float(determinant) - math.log(0.05))) + 2.0
     assert ww.MicheliWidth(2.0, 0.3, 0.05)(believed, trials) == pytest.approx(want, rel=1e-9)
     contexts = Contexts.uniform(data.c[:3])
     reduction = ww.Expected().bind(contexts, 3)
@@ -326,3 +327,84 @@ def test_task_kernel_correlations():
     assert torch.allclose(posterior.covariance(empty, z, empty, z), want, atol=1e-12)
     assert len(GaussianProcess(tasks=True).fit(data).hyperparameters.length_scales) == 4
     assert len(GaussianProcess().fit(data).hyperparameters.length_scales) == 2
+
+
+# -- corners that were once wrong --------------------------------------------------------------------------------------
+
+
+def test_missed_targets_are_ordered_by_their_shortfall():
+    two = Contexts.uniform(torch.tensor([[0.0], [1.0]]))
+    f = torch.tensor([[0.0, 10.0], [1.0, 1.0], [6.0, 6.5]], dtype=torch.float64).requires_grad_()
+    k = ww.Satisficing(TV, 6.0).bind(two, 0)(f)  # shortfalls 1 and 5; the last meets it
+    assert k[2] > k[0] > k[1]
+    (gradient,) = torch.autograd.grad(k[:2].sum(), f)
+    assert torch.allclose(gradient[:2], torch.full((2, 2), 0.5).double())
+    near = Contexts.uniform(torch.tensor([[0.0], [1e-12]], dtype=torch.float64))
+    steep = ww.Satisficing(W, 0.9).bind(near, 0)(torch.tensor([[2.0, 0.0], [0.5, 0.5]], dtype=torch.float64))
+    assert steep[0] > steep[1] and torch.isfinite(steep).all()
+
+
+def test_satisficing_with_mmd():
+    contexts = Contexts(torch.tensor([[0.0], [0.4], [1.0]]), torch.tensor([0.2, 0.3, 0.5]))
+    rows = torch.tensor([[0.0, 1.0, 2.0], [-3.0, -2.0, 0.0]], dtype=torch.float64)
+    k = ww.Satisficing(ww.MMD(0.5, 1e-3), 1.2).bind(contexts, 0)(rows)
+    radii = torch.logspace(-4, 0.5, 2000, dtype=torch.float64)
+    chord = ((ww.MMD(0.5, 1e-3).worst_case(rows[0].expand(2000, -1), contexts, radii).value - 1.2) / radii).min()
+    assert float(k[0]) == pytest.approx(float(chord), rel=1e-3) and float(k[1]) < -1e5
+
+
+def test_a_given_context_has_no_slope():
+    fixed = GaussianProcess(fixed=Hyperparameters(0.0, (0.4, 0.4), 1.0, 1e-2))
+    robust_policy = Policy(context_model=ww.Empirical(20), objective=ww.LipschitzRobust(0.3), surrogate=fixed)
+    study = ww.Study(SHOP, robust_policy)
+    study.run(quadratic, 8, progress=False)
+    robust = study.assess({"order": 0.5}, context={"demand": 0.5}).value
+    study.use(Policy(context_model=ww.Empirical(20), surrogate=fixed))
+    assert robust == pytest.approx(study.assess({"order": 0.5}, context={"demand": 0.5}).value, abs=1e-9)
+
+
+def test_lipschitz_without_contexts_is_the_mean():
+    study = ww.Study(
+        ww.Space({"a": ww.Real(0, 1)}), Policy(context_model=ww.Empirical(), objective=ww.LipschitzRobust(0.3))
+    )
+    study.run(lambda s: -((s.decision["a"] - 0.4) ** 2), 9, progress=False)
+    assert study.recommend().decision["a"] == pytest.approx(0.4, abs=0.1)
+
+
+def test_expected_improvement_in_the_tail():
+    z = torch.tensor([-6.0, -8.3, -12.0], dtype=torch.float64)
+    found = improvement(z, torch.ones(3).double(), torch.zeros(()).double())
+    # phi(z) / z^2 (1 - 3 / z^2 + 15 / z^4 - 105 / z^6): the asymptotic series of phi(z) + z Phi(z)
+    density = torch.exp(-0.5 * z.square()) / math.sqrt(2 * math.pi)
+    series = density / z**2 * (1 - 3 / z**2 + 15 / z**4 - 105 / z**6)
+    assert (found > 0).all() and torch.allclose(found, series, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [
+        ww.Sensitivity(TV),
+        ww.Tradeoff(TV, 0.3),
+        ww.MeanVariance(),
+        ww.Satisficing(TV, 0.8),
+        ww.CVaR(0.3),
+        ww.Robust(W, 0.1),
+    ],
+    ids=repr,
+)
+def test_the_adversary_is_a_distribution(objective):
+    study = ww.Study(SHOP, Policy(context_model=ww.Empirical(), objective=objective, belief=ww.Thompson()))
+    study.run(quadratic, 9, progress=False)
+    adversary = study.recommend().adversary
+    assert min(adversary) >= 0.0 and sum(adversary) == pytest.approx(1.0)
+
+
+def test_rules_need_contexts():
+    with pytest.raises(ww.IncompatibleError, match="none to choose"):
+        Policy(context_model=ww.NoContext(), context_rule=ww.Uniform())
+
+
+def test_single_precision_values_are_taken():
+    contexts = random_contexts(5, zeros=0.0)
+    for objective in (ww.Expected(), ww.MeanVariance(), ww.Satisficing(TV, 0.0), ww.Robust(TV, 0.1)):
+        assert objective.bind(contexts, 0)(normal(3, 5).float()).dtype == torch.float64

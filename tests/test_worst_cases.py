@@ -291,3 +291,54 @@ def test_cvar_is_a_capped_density_ball(seed):
     )
     assume(answer.status == 0)
     assert float(ww.CVaR(tail).bind(contexts, 0)(f)) == pytest.approx(answer.fun, abs=1e-9)
+
+
+# -- corners that were once wrong --------------------------------------------------------------------------------------
+
+
+def doubles(*values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def test_chi_square_with_tiny_weights_and_radii():
+    two = Contexts(doubles([0.0], [1.0]), doubles(1.0, 1e-17))
+    assert float(ChiSquare().worst_case(doubles(1.0, 0.0), two, 0.1).value) == pytest.approx(1.0, abs=1e-7)
+    three = Contexts(doubles([0.0], [0.5], [1.0]), doubles(0.5, 0.5, 1e-17))
+    worst = ChiSquare().worst_case(doubles(0.0, 1.0, 1e9), three, 0.1)
+    assert float(worst.value) == pytest.approx(0.5 - math.sqrt(0.2 * 0.25), rel=1e-6)
+    assert float(worst.multiplier) == pytest.approx(math.sqrt(0.25 / 0.2), rel=1e-6)
+    four = Contexts(torch.zeros(4, 1), doubles(0.1, 0.2, 0.3, 0.4))
+    f = doubles(1.0, 2.0, 3.0, 5.0)
+    for radius in (1e-12, 1e-17, 1e-30):
+        tiny = ChiSquare().worst_case(f, four, radius)
+        variance = float(four.weights @ (f - four.weights @ f).square())
+        assert float(tiny.value) == pytest.approx(3.4, abs=1e-5)
+        assert float(tiny.multiplier) == pytest.approx(math.sqrt(variance / (2 * radius)), rel=1e-9)
+
+
+def test_total_variation_at_its_kinks():
+    contexts, f = Contexts.uniform(torch.zeros(10, 1)), torch.arange(10).double()
+    for leaving in range(1, 9):  # mass leaving / 10 has moved: the next to lose is 9 - leaving
+        worst = TotalVariation().worst_case(f, contexts, 0.2 * leaving)
+        assert float(worst.multiplier) == pytest.approx((9 - leaving) / 2)
+    for seed in range(20):
+        some = random_contexts(9, zeros=0.5, seed=seed)
+        worst = TotalVariation().worst_case(normal(9, seed=seed), some, 2.0)
+        assert float(worst.multiplier) == 0.0 and float(worst.weights.min()) >= 0.0
+
+
+def test_mmd_with_few_contexts():
+    for seed in range(120):
+        contexts = random_contexts(2 + seed % 5, zeros=0.2, seed=seed)
+        f = normal(len(contexts), seed=seed)
+        radius = 10.0 ** (-3 + 3 * (seed % 10) / 10)
+        worst = MMD((0.1, 0.3, 1.0)[seed % 3]).worst_case(f, contexts, radius)
+        assert float(worst.value) <= float(contexts.weights @ f) + 1e-9
+    two = Contexts(doubles([0.5], [0.83]), doubles(0.82, 0.18))
+    shift = 0.01 / math.sqrt(2 - 2 * math.exp(-0.5 * 0.33**2))  # |e_1 - e_2| in the kernel's norm
+    assert float(MMD(1.0).worst_case(doubles(1.0, 0.0), two, 0.01).value) == pytest.approx(0.82 - shift, abs=1e-9)
+
+
+def test_mmd_matrix_with_one_context_left():
+    matrix = MMD(matrix=[[1.0, 0.5], [0.5, 1.0]])
+    assert float(matrix.worst_case(doubles(3.0), Contexts.uniform(torch.zeros(1, 1)), 0.3).value) == 3.0

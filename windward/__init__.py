@@ -21,7 +21,7 @@ from windward.errors import (
     TrialError,
     WindwardError,
 )
-from windward.feedback import Hallucinate, Ignore
+from windward.feedback import Censor, Hallucinate, Ignore
 from windward.heuristics import BocuOne, BocuTwo, MidpointRobust
 from windward.journal import MemoryJournal, delete_study, studies
 from windward.maximize import MultiStart, OverGrid
@@ -48,7 +48,7 @@ from windward.study import Study
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
 from windward.trials import Trial, Trials
 from windward.version import __version__
-from windward.widths import HuangWidth, MicheliWidth
+from windward.widths import DelayedWidth, HuangWidth, MicheliWidth, delayed_width
 
 __all__ = [
     "MMD",
@@ -58,9 +58,11 @@ __all__ = [
     "Box",
     "CVaR",
     "Categorical",
+    "Censor",
     "ChiSquare",
     "Contexts",
     "Decay",
+    "DelayedWidth",
     "Distribution",
     "Empirical",
     "Expected",
@@ -128,6 +130,7 @@ __all__ = [
     "WindwardError",
     "WorstCase",
     "__version__",
+    "delayed_width",
     "delete_study",
     "divergences",
     "from_json",

@@ -91,7 +91,7 @@ class Thompson:
             if width != 1.0:
                 mean_gradient = posterior.context_slopes(x, points).mean_gradient
                 gradient = mean_gradient + width * (gradient - mean_gradient)
-            return reduction(values, length(gradient))
+            return reduction(values, length(gradient, contexts))
 
         return score
 
@@ -120,20 +120,25 @@ def improvement(mean: Tensor, std: Tensor, best: Tensor) -> Tensor:
     """Return E max(0, N(mean, std^2) - best), elementwise."""
     z = (mean - best) / std
     density = torch.exp(-0.5 * z.square()) / math.sqrt(2.0 * math.pi)
-    gain: Tensor = std * (density + z * torch.special.ndtr(z))
-    return gain
+    # erfc keeps its digits in the tail, where the normal distribution function cancels.
+    return std * (density + 0.5 * z * torch.erfc(-z / math.sqrt(2.0)))
 
 
-def length(gradient: Tensor) -> Tensor:
-    """Return the Euclidean norm over the last axis, with a finite slope where it is zero."""
-    return (gradient.square().sum(-1) + 1e-30).sqrt()
+def length(gradient: Tensor, contexts: Contexts) -> Tensor:
+    """Return the Euclidean norm of context gradients `"*b n k"`, over the columns in which contexts can differ at all.
+
+    A context that is given cannot be moved, so its slope does not count. The root has a finite slope where it is zero.
+    """
+    movable = contexts.points.amax(0) > contexts.points.amin(0)
+    size: Tensor = ((gradient.square() * movable).sum(-1) + 1e-30).sqrt()
+    return size
 
 
 def _confidence_score(posterior: Posterior, contexts: Contexts, width: float) -> Score:
     def score(reduction: Reduction, x: Tensor) -> Tensor:
         if reduction.extra == "slopes":
             at = posterior.context_slopes(x, contexts.points)
-            slopes = length(at.mean_gradient + width * at.std_gradient)
+            slopes = length(at.mean_gradient + width * at.std_gradient, contexts)
             return reduction(at.mean + width * at.std, slopes)
         mean, std = posterior.marginals(x, contexts.points)
         if reduction.extra == "lower":

@@ -1,18 +1,23 @@
 """What to do about values that have not arrived: a feedback turns trials into the posterior a policy believes.
 
-Ignore()        fit what has arrived, forget the rest
-Hallucinate()   fit what has arrived, then imagine what has not at the posterior mean: the mean stays, the variance
-                shrinks, so a place being evaluated (or one whose evaluation was lost) is not asked again at once
+Ignore()                        fit what has arrived, forget the rest
+Hallucinate()                   fit what has arrived, then imagine what has not at the posterior mean: the mean stays, the
+variance shrinks, so a place being evaluated (or lost) is not asked again at once
+Censor(worst, patience, late)   what has not arrived counts as the worst value from the moment it is asked (Verma2022)
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Protocol, runtime_checkable
+from datetime import datetime, timedelta
+from typing import Literal, Protocol, runtime_checkable
 
+import torch
+
+from windward import check
+from windward.errors import ArgumentError
 from windward.surrogate import Believed, Posterior, Start, Surrogate
-from windward.trials import Trials
+from windward.trials import Dataset, Trial, Trials
 
 
 @runtime_checkable
@@ -24,9 +29,14 @@ class Feedback(Protocol):
 
 def fit_arrived(trials: Trials, surrogate: Surrogate, start: Start) -> Posterior:
     """Return the posterior of what has arrived, refitted or with the hyper-parameters of `start`."""
+    return fit(surrogate, trials.dataset, start)
+
+
+def fit(surrogate: Surrogate, data: Dataset, start: Start) -> Posterior:
+    """Return the posterior of some data, refitted or with the hyper-parameters of `start`."""
     if start.keep and start.hyperparameters is not None:
-        return surrogate.at(trials.dataset, start.hyperparameters)
-    return surrogate.fit(trials.dataset, start.hyperparameters)
+        return surrogate.at(data, start.hyperparameters)
+    return surrogate.fit(data, start.hyperparameters)
 
 
 @dataclass(frozen=True)
@@ -45,3 +55,65 @@ class Hallucinate:
         posterior = fit_arrived(trials, surrogate, start)
         waiting = trials.imaginable
         return Believed(posterior.condition(trials.decisions(waiting), trials.likely_contexts(waiting)))
+
+
+@dataclass(frozen=True)
+class Censor:
+    """Count what has not arrived as the worst value, from the moment it is asked (Verma2022, Sec. 3).
+
+    `patience` is a number of asks, or a time. A value told after it stays in the log: with `late="use"` (the default, the
+    practical choice) it counts from then on, with `late="drop"` (the paper) it stays censored. The model is of the
+    value less `worst`, with mean zero, scaled and never centred: the theory needs the censored value to be the prior
+    mean. `worst` is in the user's units, and a study that minimizes turns it.
+    """
+
+    worst: float
+    patience: int | timedelta
+    late: Literal["use", "drop"] = "use"
+
+    def __post_init__(self) -> None:
+        check.number("Censor", "worst", self.worst)
+        if isinstance(self.patience, timedelta):
+            if self.patience < timedelta(0):
+                raise ArgumentError(f"Censor(patience={self.patience!r}): patience must be >= 0.")
+        else:
+            check.whole("Censor", "patience", self.patience, low=0)
+        check.choice("Censor", "late", self.late, ("use", "drop"))
+
+    def __call__(self, trials: Trials, surrogate: Surrogate, now: datetime, start: Start) -> Believed:
+        window = self.window(trials, now)
+        recent = (trials.decisions(window), trials.likely_contexts(window))
+        return Believed(fit(surrogate, self.dataset(trials), start), recent)
+
+    def dataset(self, trials: Trials) -> Dataset:
+        """Return every trial whose context is known or imagined, at its value or at the worst."""
+        arrived = {trial.id for trial in trials.arrived if not self.censored(trial)}
+        rows = [t for t in trials.rows if t.id in arrived or t in trials.imaginable or self.censored(t)]
+        rows = [t for t in rows if t.id in arrived or t.asked_at is not None]
+        values = [trials.sign * float(t.value or 0.0) if t.id in arrived else self.worst for t in rows]
+        noise = [float("nan") if t.noise is None or t.id not in arrived else t.noise for t in rows]
+        return Dataset(
+            x=trials.decisions(rows),
+            c=trials.likely_contexts(rows),
+            y=torch.tensor(values, dtype=torch.float64),
+            noise=torch.tensor(noise, dtype=torch.float64),
+            roles=trials.space.roles,
+            floor=self.worst,
+        )
+
+    def censored(self, trial: Trial) -> bool:
+        """Whether a value that is there came too late to count."""
+        if self.late == "use" or trial.value is None or trial.asked_at is None:
+            return False
+        if isinstance(self.patience, timedelta):
+            return trial.told_at is not None and trial.told_at - trial.asked_at > self.patience
+        return trial.delay is not None and trial.delay > self.patience
+
+    def window(self, trials: Trials, now: datetime) -> list[Trial]:
+        """Return the trials asked within the patience, whose values may still be on their way."""
+        if isinstance(self.patience, timedelta):
+            recent = [t for t in trials.asked if t.asked_at is not None and now - t.asked_at <= self.patience]
+        else:
+            recent = list(trials.asked[max(0, len(trials.asked) - self.patience) :])
+        needed = set(trials.space.context)
+        return [t for t in recent if needed <= {*t.context, *(t.stand_in or {})}]

@@ -177,8 +177,10 @@ def _level(values: Tensor) -> tuple[float, float]:
     finite = values[torch.isfinite(values)]
     if len(finite) == 0:
         return 0.0, 1.0
-    top, spread = float(finite.max()), float(finite.max() - finite.mean())
-    return top, spread if spread > 0.0 else 1.0
+    # The upper quarter alone: far below, an objective may have a cliff (a missed target) that says nothing of the top.
+    top = float(finite.max())
+    spreads = (top - float(finite.quantile(0.75)), top - float(finite.min()), 1.0)
+    return top, next(spread for spread in spreads if spread > 0.0)
 
 
 def values_of(acquisition: Acquisition, points: Tensor) -> Tensor:

@@ -65,6 +65,7 @@ class Bound:
     extra: Extra | None = None
 
     def __call__(self, values: Tensor, extra: Tensor | None = None) -> Tensor:
+        values = values.to(torch.float64)
         return self.function(values) if self.extra is None else self.function(values, extra)
 
 
@@ -141,7 +142,7 @@ class LipschitzRobust:
 
 @dataclass(frozen=True)
 class Tradeoff:
-    """alpha * v(r) - beta * multiplier(r): the worst case and its sensitivity to the radius (Tay2024, Eq. 5)."""
+    """alpha * v(r) - beta * multiplier(r): the worst case and its sensitivity to the radius (Tay2024, Eq. 7)."""
 
     divergence: Divergence
     radius: Radius

@@ -3,21 +3,25 @@
 Symbols in the formulas are the papers': x decision, c context, mu_t and sigma_t the posterior mean and deviation at
 (x, c), u = mu_t + sqrt(beta_t) sigma_t, p the reference, v(f, r) the worst case min q.f over d(q, p) <= r. Keys:
 Huang2024 (SBO-KDE, DRBO-KDE, AAAI), Tay2024 (BOCU, ICLR), Micheli2025 (WDRBO, ERBO, AISTATS), Nguyen2020 (DRBQO,
-AISTATS), Bogunovic2018 (StableOpt, NeurIPS), Kirschner2020 (DRBO, AISTATS), Srinivas2010 (GP-UCB, ICML). The squared-
-exponential kernel stands in for Huang2024's Matern-5/2 throughout.
+AISTATS), Verma2022 (delayed feedback, ICML), Bogunovic2018 (StableOpt, NeurIPS), Kirschner2020 (DRBO, AISTATS),
+Srinivas2010 (GP-UCB, ICML), Desautels2014 (GP-BUCB, JMLR), Kandasamy2018 (asy-TS, AISTATS). The squared-exponential
+kernel stands in for Huang2024's Matern-5/2 throughout.
 """
 
 from __future__ import annotations
 
 import math
+from datetime import timedelta
+from typing import Literal
 
 from windward import check
 from windward.beliefs import Belief, ExpectedImprovement, Thompson, UpperConfidence
 from windward.context_rules import ContextRule, HighestImprovement, MostUncertain, Uniform
-from windward.contexts import Box, Empirical, Grid, KernelDensity, Known, NoContext
+from windward.contexts import Box, ContextModel, Empirical, Grid, KernelDensity, Known, NoContext
 from windward.design import RandomDesign, Sobol
 from windward.divergences import MMD, ChiSquare, Divergence, TotalVariation, Wasserstein
 from windward.errors import ArgumentError
+from windward.feedback import Censor, Feedback, Hallucinate, Ignore
 from windward.heuristics import BocuOne, BocuTwo, MidpointRobust
 from windward.maximize import Maximizer, MultiStart
 from windward.objectives import (
@@ -30,11 +34,13 @@ from windward.objectives import (
 from windward.policy import Policy, Report
 from windward.schedules import Decay, KernelRate, KirschnerRate, Radius
 from windward.surrogate import GaussianProcess, Surrogate
+from windward.widths import delayed_width
 
 # sqrt(beta_t) of Huang2024, App. B.1, and beta_t of Micheli2025, Sec. 5; sqrt(2) of Tay2024.
 WIDTH = 1.5
 TAY_WIDTH = math.sqrt(2.0)
-# Initial Sobol decisions of Huang2024 and Micheli2025; Tay2024 takes 5, Nguyen2020 12.
+# Initial Sobol decisions of Huang2024 and Micheli2025. Tay2024 takes 5 and Nguyen2020 12, drawn uniformly; here they are
+# Sobol points too.
 INITIAL = 10
 
 
@@ -185,7 +191,7 @@ def ucb_bocu_1(
     surrogate: Surrogate | None = None,
     maximize: Maximizer | None = None,
 ) -> Policy:
-    """UCB-BOCU-1: alpha v(u, r) + beta (v(u, r + h) - v(l, r)) / h, l the lower bound, h = 1e-3. Tay2024, Sec. 4.
+    """UCB-BOCU-1: alpha v(u, r) + beta (v(u, r + h) - v(l, r)) / h, l the lower bound, h = 1e-3. Tay2024, appendix.
 
     Deviation: sqrt(beta_t) = sqrt(2) as printed (the released program puts the objective's beta there).
     """
@@ -203,7 +209,7 @@ def ucb_bocu_2(
     surrogate: Surrogate | None = None,
     maximize: Maximizer | None = None,
 ) -> Policy:
-    """UCB-BOCU-2: alpha v(u, r) - beta multiplier(u, r). Tay2024, Sec. 4. Deviation: as for `ucb_bocu_1`; exact slopes."""
+    """UCB-BOCU-2: alpha v(u, r) - beta multiplier(u, r). Tay2024, appendix. Deviation: as for `ucb_bocu_1`; exact slopes."""
     objective = BocuTwo(divergence, radius, alpha, beta)
     return _bocu("ucb_bocu_2", reference, objective, UpperConfidence(TAY_WIDTH), surrogate, maximize)
 
@@ -283,6 +289,69 @@ def mtbo(folds: Known) -> Policy:
         surrogate=GaussianProcess(tasks=True),
         design=Sobol(12),
         report=Report(candidates="evaluated"),
+    )
+
+
+def gp_ucb_sdf(
+    worst: float,
+    patience: int | timedelta,
+    *,
+    late: Literal["use", "drop"] = "drop",
+    context_model: ContextModel | None = None,
+    objective: Objective | None = None,
+) -> Policy:
+    """GP-UCB-SDF: x_t = argmax_x mu_t(x) + nu_t sigma_t(x), values not here within m asks counted as the worst.
+
+    Verma2022, Alg. 1: nu_t = B_y sum over the last m of sigma(x_s) + beta_t, B_y = beta_t = 1; m = `patience`. With a
+    context given at `ask` it is CGB-SDF; with any other context model or objective, their combination.
+    """
+    belief = UpperConfidence(delayed_width())
+    return _delayed(belief, Censor(worst, patience, late), context_model, objective)
+
+
+def gp_ts_sdf(
+    worst: float,
+    patience: int | timedelta,
+    *,
+    late: Literal["use", "drop"] = "drop",
+    context_model: ContextModel | None = None,
+    objective: Objective | None = None,
+) -> Policy:
+    """GP-TS-SDF: x_t = argmax_x f_t(x), f_t ~ N(mu_t, nu_t^2 sigma_t^2), censored like `gp_ucb_sdf`. Verma2022, Alg. 2.
+
+    Deviation: nu_t as printed (the released program samples with 1).
+    """
+    belief = Thompson(delayed_width())
+    return _delayed(belief, Censor(worst, patience, late), context_model, objective)
+
+
+def gp_bucb(*, context_model: ContextModel | None = None, objective: Objective | None = None) -> Policy:
+    """GP-BUCB: x_t = argmax_x mu_t(x) + sigma'_t(x), sigma' shrunk by values imagined at the mean (Desautels2014).
+
+    Deviation from Verma2022's program: what is imagined comes from the model of arrived values alone.
+    """
+    return _delayed(UpperConfidence(1.0), Hallucinate(), context_model, objective)
+
+
+def gp_bts(*, context_model: ContextModel | None = None, objective: Objective | None = None) -> Policy:
+    """GP-BTS: Thompson sampling from the posterior with values imagined at the mean."""
+    return _delayed(Thompson(), Hallucinate(), context_model, objective)
+
+
+def asy_ts(*, context_model: ContextModel | None = None, objective: Objective | None = None) -> Policy:
+    """asy-TS: Thompson sampling from what has arrived, pending values ignored (Kandasamy2018)."""
+    return _delayed(Thompson(), Ignore(), context_model, objective)
+
+
+def _delayed(
+    belief: Belief, feedback: Feedback, context_model: ContextModel | None, objective: Objective | None
+) -> Policy:
+    return Policy(
+        context_model=Empirical() if context_model is None else context_model,
+        objective=Expected() if objective is None else objective,
+        belief=belief,
+        feedback=feedback,
+        design=Sobol(5),
     )
 
 

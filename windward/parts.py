@@ -13,7 +13,7 @@ from windward.contexts import Box, Distribution, Empirical, Grid, KernelDensity,
 from windward.design import RandomDesign, Sobol
 from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein
 from windward.errors import ArgumentError
-from windward.feedback import Hallucinate, Ignore
+from windward.feedback import Censor, Hallucinate, Ignore
 from windward.heuristics import BocuOne, BocuTwo, MidpointRobust
 from windward.maximize import MultiStart, OverGrid
 from windward.objectives import (
@@ -34,13 +34,15 @@ from windward.policy import Policy, Report
 from windward.schedules import Decay, KernelRate, KirschnerRate, MicheliRate
 from windward.space import Space
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
-from windward.widths import HuangWidth, MicheliWidth
+from windward.widths import DelayedWidth, HuangWidth, MicheliWidth
 
 OWN_PARTS: tuple[type, ...] = (
     BocuOne,
     BocuTwo,
     Box,
     Categorical,
+    Censor,
+    DelayedWidth,
     ChiSquare,
     CVaR,
     Decay,

@@ -18,12 +18,12 @@ import torch
 from torch import Tensor
 
 from windward import check
-from windward.beliefs import Belief, ExpectedImprovement, UpperConfidence
+from windward.beliefs import Belief, ExpectedImprovement, Thompson, UpperConfidence
 from windward.context_rules import ContextRule, Nature
 from windward.contexts import ContextModel, NoContext
 from windward.design import Design, Sobol
 from windward.errors import IncompatibleError
-from windward.feedback import Feedback, Hallucinate
+from windward.feedback import Censor, Feedback, Hallucinate
 from windward.maximize import Maximizer, MultiStart
 from windward.objectives import Expected, LipschitzRobust, Objective, Satisficing
 from windward.parameters import Categorical, Value
@@ -31,6 +31,7 @@ from windward.region import Region
 from windward.space import Given, Space
 from windward.surrogate import GaussianProcess, Hyperparameters, Start, Surrogate
 from windward.trials import Trials
+from windward.widths import DelayedWidth
 
 # The maximizer also looks at this many of the best decisions that have come back: the peak is often beside one of them.
 HINTS = 32
@@ -71,6 +72,17 @@ class Policy:
                 f"Policy(objective={self.objective!r}, belief={self.belief!r}): the objective at the upper confidence "
                 "bound is no bound, because this objective can fall where values rise; use belief=Thompson()."
             )
+        width = self.belief.width if isinstance(self.belief, UpperConfidence | Thompson) else None
+        if isinstance(width, DelayedWidth) and not isinstance(self.feedback, Censor):
+            raise IncompatibleError(
+                f"Policy(belief={self.belief!r}, feedback={self.feedback!r}): delayed_width() reads the patience of the "
+                "feedback; use feedback=Censor(worst, patience)."
+            )
+        if isinstance(self.context_model, NoContext) and not isinstance(self.context_rule, Nature):
+            raise IncompatibleError(
+                f"Policy(context_model=NoContext(), context_rule={self.context_rule!r}): without contexts there is none to "
+                "choose; use context_rule=Nature()."
+            )
         if isinstance(self.belief, ExpectedImprovement) and not isinstance(self.objective, Expected):
             raise IncompatibleError(
                 f"Policy(objective={self.objective!r}, belief=ExpectedImprovement()): expected improvement is known in "
@@ -82,12 +94,13 @@ class Policy:
         return trials.blind() if isinstance(self.context_model, NoContext) else trials
 
     def oriented(self, sign: float) -> Policy:
-        """Return the policy for values times `sign`: its own outcome quantities, a target, turn with them."""
+        """Return the policy for values times `sign`: its own outcome quantities, a target or a worst value, turn too."""
         if sign > 0:
             return self
         turned = {
             "objective": _turned(self.objective),
             "report": replace(self.report, objective=_turned(self.report.objective)),
+            "feedback": _turned(self.feedback),
         }
         return replace(self, **turned)
 
@@ -153,8 +166,10 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
     return Proposal(x, context, stand_in, believed.posterior.hyperparameters)
 
 
-def _turned(objective: Any) -> Any:
-    return replace(objective, target=-objective.target) if isinstance(objective, Satisficing) else objective
+def _turned(part: Any) -> Any:
+    if isinstance(part, Satisficing):
+        return replace(part, target=-part.target)
+    return replace(part, worst=-part.worst) if isinstance(part, Censor) else part
 
 
 # What a part must offer to stand in each field, and one that does.

@@ -65,14 +65,26 @@ def _assessed(
     if reduction.extra == "lower":
         extra = values
     elif reduction.extra == "slopes":
-        extra = length(posterior.context_slopes(x[None], contexts.points).mean_gradient).detach()
+        extra = length(posterior.context_slopes(x[None], contexts.points).mean_gradient, contexts).detach()
     value = reduction(values, extra)
     # Danskin: the gradient of a worst case in the values is the distribution that attains it.
-    (weights,) = torch.autograd.grad(value.sum(), values)
+    (pull,) = torch.autograd.grad(value.sum(), values)
+    weights = _distribution(pull[0], contexts)
     with torch.no_grad():
         draws = _draws(x, posterior, contexts, reduction, generator)
     low, high = draws.quantile(torch.tensor(INTERVAL, dtype=draws.dtype)).tolist()
-    return Assessment(x, float(value.detach()), (low, high), contexts, weights[0])
+    return Assessment(x, float(value.detach()), (low, high), contexts, weights)
+
+
+def _distribution(pull: Tensor, contexts: Contexts) -> Tensor:
+    """Return the gradient as a distribution where it is one up to its size; the reference elsewhere.
+
+    Satisficing divides by a radius; an objective that is not monotone guards against no single distribution.
+    """
+    total = float(pull.sum())
+    if bool((pull >= -1e-9).all()) and total > 0.0:
+        return pull.clamp_min(0.0) / pull.clamp_min(0.0).sum()
+    return contexts.weights
 
 
 def _draws(
@@ -84,5 +96,8 @@ def _draws(
         return reduction(samples, samples if reduction.extra == "lower" else None)
     paths = [posterior.path(generator) for _ in range(PATHS)]  # a slope needs a function, not values at points
     return torch.cat(
-        [reduction(p(x[None], contexts.points), length(p.context_gradient(x[None], contexts.points))) for p in paths]
+        [
+            reduction(p(x[None], contexts.points), length(p.context_gradient(x[None], contexts.points), contexts))
+            for p in paths
+        ]
     )

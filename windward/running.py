@@ -1,10 +1,12 @@
-"""The loop behind `Study.run`: ask, evaluate, tell, over and over."""
+"""The loop behind `Study.run`: ask, evaluate, tell, one after the other or several at once."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from windward import check
 from windward.errors import ArgumentError, JournalError, SpaceError, TrialError
@@ -14,6 +16,9 @@ from windward.results import Outcome, Suggestion
 if TYPE_CHECKING:
     from windward.study import Study
 
+Evaluate: TypeAlias = Callable[[Suggestion], float | Outcome]
+Leftover: TypeAlias = Literal["keep", "retry", "lose"]
+
 logger = logging.getLogger("windward")
 
 # An evaluation that fails this often in a row is broken, not unlucky.
@@ -22,40 +27,146 @@ MOST_FAILURES = 3
 
 def run_rounds(
     study: Study,
-    evaluate: Callable[[Suggestion], float | Outcome],
+    evaluate: Evaluate,
     rounds: int | None,
     *,
     until: int | None,
+    executor: Executor | None,
+    workers: int | None,
+    leftover: Leftover,
     progress: bool,
 ) -> None:
-    """Run a study's rounds one after the other; see `Study.run`."""
+    """Run a study's rounds; see `Study.run`."""
+    count = _checked(study, evaluate, rounds, until, executor, workers, leftover, progress)
+    again = _left(study, leftover)
+    work = _Work(study, again, count)
+    with Progress(len(again) + count, "rounds", show=progress) as bar:
+        if executor is None:
+            _one_by_one(work, evaluate, bar)
+        else:
+            _several(work, evaluate, executor, workers or os.cpu_count() or 1, bar)
+
+
+def _checked(
+    study: Study,
+    evaluate: object,
+    rounds: int | None,
+    until: int | None,
+    executor: object,
+    workers: int | None,
+    leftover: object,
+    progress: object,
+) -> int:
+    """Return how many trials to ask, or raise `ArgumentError`."""
     if not callable(evaluate):
         raise ArgumentError(f"study.run(evaluate={evaluate!r}): give a function of a suggestion.")
     if (rounds is None) == (until is None):
         raise ArgumentError("study.run: give either rounds (how many more) or until (how many in all).")
+    if executor is not None and not isinstance(executor, Executor):
+        raise ArgumentError(f"study.run(executor={executor!r}): give a concurrent.futures.Executor.")
+    if workers is not None:
+        check.whole("study.run", "workers", workers, low=1)
+        if executor is None:
+            raise ArgumentError(f"study.run(workers={workers}): workers go with an executor; give executor=....")
+    check.choice("study.run", "leftover", leftover, ("keep", "retry", "lose"))
     check.flag("study.run", "progress", progress)
     study.sync()
     if rounds is not None:
-        count = check.whole("study.run", "rounds", rounds, low=0)
+        return check.whole("study.run", "rounds", rounds, low=0)
+    return max(0, check.whole("study.run", "until", until, low=0) - len(study.trials))
+
+
+def _left(study: Study, leftover: Leftover) -> list[Suggestion]:
+    """Return what a driver before this one left pending, to be evaluated again, after losing or naming it."""
+    pending = study.trials.pending
+    if not pending:
+        return []
+    ids = ", ".join(str(trial.id) for trial in pending)
+    if leftover == "keep":
+        logger.warning("study %r: pending from before: %s; see leftover= of study.run", study.name, ids)
+        return []
+    if leftover == "lose":
+        for trial in pending:
+            study.lose(trial.id, "left pending by an earlier run")
+        return []
+    return [Suggestion(trial.id, dict(trial.decision), dict(trial.context) or None) for trial in pending]
+
+
+class _Work:
+    """Suggestions to evaluate: those again, then new ones; and what to do with what comes back."""
+
+    def __init__(self, study: Study, again: list[Suggestion], count: int) -> None:
+        self.study, self._again, self._left, self.failures = study, list(again), count, 0
+
+    def __iter__(self) -> Iterator[Suggestion]:
+        while self._again:
+            yield self._again.pop(0)
+        while self._left > 0:
+            self._left -= 1
+            yield self.study.ask()
+
+    def failed(self, suggestion: Suggestion, error: Exception) -> str:
+        """Lose the trial; raise after too many failures in a row."""
+        self.study.lose(suggestion.id, f"{type(error).__name__}: {error}")
+        self.failures += 1
+        if self.failures == MOST_FAILURES:
+            raise error
+        logger.warning("study %r: trial %d lost: %s", self.study.name, suggestion.id, error)
+        return f"trial {suggestion.id} lost: {error}"
+
+    def returned(self, suggestion: Suggestion, result: object) -> str:
+        """Tell what an evaluation returned."""
+        self.failures = 0
+        _tell(self.study, suggestion, result)
+        return f"value {self.study.trials[suggestion.id].value:.4g}"
+
+
+def _one_by_one(work: _Work, evaluate: Evaluate, bar: Progress) -> None:
+    for suggestion in work:
+        try:
+            result = evaluate(suggestion)
+        except Exception as error:
+            bar.advance(work.failed(suggestion, error))
+        else:
+            bar.advance(work.returned(suggestion, result))
+
+
+def _several(work: _Work, evaluate: Evaluate, executor: Executor, workers: int, bar: Progress) -> None:
+    flying: dict[Future[Any], Suggestion] = {}
+    suggestions = iter(work)
+
+    def launch() -> None:
+        while len(flying) < workers:
+            suggestion = next(suggestions, None)
+            if suggestion is None:
+                return
+            flying[executor.submit(evaluate, suggestion)] = suggestion
+
+    try:
+        launch()
+        while flying:
+            done, _ = wait(flying, return_when=FIRST_COMPLETED)
+            for future in done:
+                _collect(work, flying.pop(future), future, len(flying), bar)
+            launch()
+    except BaseException:
+        # Interrupted, or an evaluation that is broken: start nothing more, keep what has come, leave the rest pending.
+        for future, suggestion in flying.items():
+            future.cancel()
+            if future.done() and not future.cancelled() and future.exception() is None:
+                work.returned(suggestion, future.result())
+        raise
+
+
+def _collect(work: _Work, suggestion: Suggestion, future: Future[Any], flying: int, bar: Progress) -> None:
+    error = future.exception()
+    if isinstance(error, Exception):
+        note = work.failed(suggestion, error)
+    elif error is not None:
+        raise error
     else:
-        count = max(0, check.whole("study.run", "until", until, low=0) - len(study.trials))
-    failures = 0
-    with Progress(count, "rounds", show=progress) as bar:
-        for _ in range(count):
-            suggestion = study.ask()
-            try:
-                result = evaluate(suggestion)
-            except Exception as error:
-                study.lose(suggestion.id, f"{type(error).__name__}: {error}")
-                failures += 1
-                if failures == MOST_FAILURES:
-                    raise
-                logger.warning("study %r: trial %d lost: %s", study.name, suggestion.id, error)
-                bar.advance(f"trial {suggestion.id} lost: {error}")
-                continue
-            failures = 0
-            _tell(study, suggestion, result)
-            bar.advance(f"value {study.trials[suggestion.id].value:.4g}")
+        note = work.returned(suggestion, future.result())
+    bar.advance(f"{flying} in flight, {note}")
 
 
 def _tell(study: Study, suggestion: Suggestion, result: object) -> None:

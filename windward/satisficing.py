@@ -18,26 +18,32 @@ from windward.divergences import Ball
 # the quotient is flat there, or at a kink as exact.
 GROWTH, STEPS = 8.0, 20
 HALVINGS = 36
-# How far below a decision that meets the target one that misses it is put, per unit of the values' size.
-DEMOTION = 1e9
+# Fragilities beyond this, per unit of 1 + |target|, are compressed into twice of it, so that a shortfall can lie below all.
+FRAGILE = 1e6
 
 
 def satisficing(ball: Ball, values: Tensor, weights: Tensor, target: float) -> Tensor:
-    """Return k for values `"*b n"`; where p.f < target, the shortfall pushed below every k."""
+    """Return k for values `"*b n"`; where p.f < target, the shortfall p.f - target put below every k."""
     rows = values.reshape(-1, values.shape[-1])
-    with torch.no_grad():
-        mean = rows @ weights
-        misses = mean < target
-        size = torch.maximum(rows.abs().amax(-1), torch.full_like(mean, abs(target))).clamp_min(1e-300)
-        radius = _crossing(ball, rows, target, ~misses)
-    worst = ball(rows, torch.where(radius > 0, radius, 1.0))
-    fragility = torch.where(radius > 0, (worst.value - target) / torch.where(radius > 0, radius, 1.0), 0.0)
-    shortfall = (rows @ weights - target) - DEMOTION * size
-    return torch.where(misses, shortfall, fragility.clamp_max(0.0)).reshape(values.shape[:-1])
+    limit = FRAGILE * (1.0 + abs(target))
+    mean = rows @ weights
+    misses = mean.detach() < target
+    radius = torch.zeros_like(mean)
+    met = (~misses).nonzero()[:, 0]
+    if len(met):
+        with torch.no_grad():
+            radius[met] = _crossing(ball, rows.detach()[met], target)
+    fragility = torch.zeros_like(mean)
+    tight = (radius > 0).nonzero()[:, 0]
+    if len(tight):
+        k = ((ball(rows[tight], radius[tight]).value - target) / radius[tight]).clamp_max(0.0)
+        squeezed = -limit - limit * (1.0 - limit / k.clamp_max(-limit).abs())
+        fragility = fragility.index_put((tight,), torch.where(k >= -limit, k, squeezed))
+    return torch.where(misses, mean - target - 2.0 * limit, fragility).reshape(values.shape[:-1])
 
 
-def _crossing(ball: Ball, rows: Tensor, target: float, open_rows: Tensor) -> Tensor:
-    """Return the radius where v(r) + r s(r) falls to the target; 0 where it never does or the row is not open."""
+def _crossing(ball: Ball, rows: Tensor, target: float) -> Tensor:
+    """Return the radius where v(r) + r s(r) falls to the target; 0 where it never does."""
 
     def above(radius: Tensor) -> Tensor:
         worst = ball(rows, radius)
@@ -46,11 +52,11 @@ def _crossing(ball: Ball, rows: Tensor, target: float, open_rows: Tensor) -> Ten
 
     high = torch.full_like(rows[:, 0], 1e-6)
     for _ in range(STEPS):
-        beyond = above(high) & open_rows
+        beyond = above(high)
         if not bool(beyond.any()):
             break
         high = torch.where(beyond, GROWTH * high, high)
-    reached = open_rows & ~above(high)  # elsewhere even the least value meets the target
+    reached = ~above(high)  # elsewhere even the least value meets the target
     low = torch.zeros_like(high)
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)

@@ -73,9 +73,10 @@ class KirschnerRate:
 
 @dataclass(frozen=True)
 class MicheliRate:
-    """sqrt((2 D_C^2 log(1 / risk) + d log(1 + 2 t D_X) + log_covering) / t), Micheli2025, Eq. 16.
+    """sqrt(2 D_C^2 (log(1 / risk) + d log(1 + 2 t D_X) + log_covering) / t), Micheli2025, Lemma 18.
 
-    D_C is `context_diameter`, d `decisions`, D_X `decision_diameter`, `log_covering` the log covering number of the upper
+    Eq. 16 prints the factor 2 D_C^2 with the first term alone; its proof has it with all three. D_C is
+    `context_diameter`, d `decisions`, D_X `decision_diameter`, `log_covering` the log covering number of the upper
     confidence functions, which the theory bounds and practice leaves at 0.
     """
 
@@ -93,9 +94,9 @@ class MicheliRate:
         check.number("MicheliRate", "risk", self.risk, low=0.0, high=1.0, open_low=True)
 
     def __call__(self, t: int, k: int) -> float:
-        chance = 2.0 * self.context_diameter**2 * math.log(1.0 / self.risk)
         spread = self.decisions * math.log(1.0 + 2.0 * t * self.decision_diameter)
-        return math.sqrt((chance + spread + self.log_covering) / t)
+        inside = math.log(1.0 / self.risk) + spread + self.log_covering
+        return math.sqrt(2.0 * self.context_diameter**2 * inside / t)
 
 
 def check_radius(call: str, radius: object) -> None:

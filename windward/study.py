@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,7 +25,7 @@ from windward.parts import OWN_PARTS
 from windward.policy import Policy, Request
 from windward.report import assess
 from windward.results import Outcome, Recommendation, Suggestion
-from windward.running import run_rounds
+from windward.running import Leftover, run_rounds
 from windward.space import Space
 from windward.surrogate import Start
 from windward.trials import Trial, Trials
@@ -350,15 +351,29 @@ class Study:
         rounds: int | None = None,
         *,
         until: int | None = None,
+        executor: Executor | None = None,
+        workers: int | None = None,
+        leftover: Leftover = "keep",
         progress: bool = True,
     ) -> None:
         """Ask, evaluate and tell, `rounds` more times or until the study has `until` trials, with a progress bar.
 
         `evaluate` takes a `Suggestion` and returns a number or an `Outcome`. Where it raises, the trial is lost with the
-        error's text and the loop goes on; three failures in a row end it with the error. Ctrl-C raises KeyboardInterrupt:
-        all that was told is in the journal, and the trial being evaluated stays pending.
+        error's text and the loop goes on; three failures in a row end it with the error. With an `executor` (threads,
+        processes, a cluster's) `workers` evaluations are kept in flight, one per processor where not said. Ctrl-C raises
+        KeyboardInterrupt: all that was told is in the journal, what was being evaluated stays pending. `leftover` says
+        what becomes of trials an earlier run left pending: kept (and named in the log), evaluated again, or lost.
         """
-        run_rounds(self, evaluate, rounds, until=until, progress=progress)
+        run_rounds(
+            self,
+            evaluate,
+            rounds,
+            until=until,
+            executor=executor,
+            workers=workers,
+            leftover=leftover,
+            progress=progress,
+        )
 
     # -- inside ----------------------------------------------------------------------------------------------------
 

@@ -38,6 +38,8 @@ class Trial:
     asked_at: datetime | None = None  # None for history that was added
     context_at: datetime | None = None
     told_at: datetime | None = None
+    turn: int | None = None  # how many were asked before it; None for history that was added
+    delay: int | None = None  # how many were asked after it before its value was told
 
     def __repr__(self) -> str:
         known = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -123,6 +125,11 @@ class Trials:
         """Unresolved trials whose context is known or has a stand-in: those whose value can be imagined."""
         needed = set(self.space.context)
         return tuple(trial for trial in self.unresolved if needed <= {*trial.context, *(trial.stand_in or {})})
+
+    @cached_property
+    def asked(self) -> tuple[Trial, ...]:
+        """Trials that were asked, in order: history that was added is not among them."""
+        return tuple(trial for trial in self.rows if trial.asked_at is not None)
 
     @cached_property
     def dataset(self) -> Dataset:

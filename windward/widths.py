@@ -1,10 +1,12 @@
 """Confidence widths from theory: what multiplies the deviation, as a function of the belief and of the rounds.
 
     HuangWidth(decisions, constant)     Huang2024, Thm. 1:  sqrt(2 log(t^2 / sqrt(2 pi)) + 2 d log(t^2 d constant sqrt(pi) / 2))
-    MicheliWidth(bound, noise, risk)    Micheli2025, Eq. 7: noise sqrt(2 log(det(I + K / lambda)^(1/2) / risk))
-                                                             + sqrt(lambda) bound
+    MicheliWidth(bound, noise, risk)    Micheli2025, Eq. 7: noise / sqrt(lambda) sqrt(2 log(det(I + K / lambda)^(1/2) / risk))
+                                                            + bound, for a sigma without the paper's 1 / sqrt(lambda)
 
-They hold with a probability the theory states and are wider than what works: the papers themselves run with 1.5.
+    delayed_width(bound, base)          Verma2022, Thm. 1:  bound * sum of sigma(x_s) over the patience window + base
+
+The first two hold with a probability the theory states and are wider than what works: the papers themselves run with 1.5.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ import math
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
+import torch
+
 from windward import check
-from windward.errors import ArgumentError
+from windward.errors import ArgumentError, IncompatibleError
 from windward.surrogate import Believed
 from windward.trials import Trials
 
@@ -68,7 +72,40 @@ class MicheliWidth:
         least = posterior.hyperparameters.noise
         log_determinant = posterior.log_determinant() - posterior.size * math.log(least)  # of I + K / lambda
         inside = 0.5 * max(log_determinant, 0.0) - math.log(self.risk)
-        return self.noise * math.sqrt(2.0 * inside) + math.sqrt(least) * self.bound
+        # The paper's sigma_t has 1 / sqrt(lambda) in it (Eq. 5); here it is in the width.
+        return self.noise / math.sqrt(least) * math.sqrt(2.0 * inside) + self.bound
+
+
+@dataclass(frozen=True)
+class DelayedWidth:
+    """nu_t = bound * sum over the patience window of sigma(x_s) + base, sigma in standardised outcomes (Verma2022)."""
+
+    bound: float = 1.0
+    base: float = 1.0
+
+    def __post_init__(self) -> None:
+        check.number("delayed_width", "bound", self.bound, low=0.0)
+        check.number("delayed_width", "base", self.base, low=0.0)
+
+    def __call__(self, believed: Believed, trials: Trials) -> float:
+        if believed.recent is None:
+            raise IncompatibleError(
+                "delayed_width(): the feedback has no patience; use feedback=Censor(worst, patience)."
+            )
+        x, c = believed.recent
+        if len(x) == 0:
+            return self.base
+        with torch.no_grad():
+            deviations = believed.posterior.marginals(x, c)[1].diagonal() / believed.posterior.scale
+        return self.bound * float(deviations.sum()) + self.base
+
+
+def delayed_width(bound: float = 1.0, base: float = 1.0) -> DelayedWidth:
+    """Return Verma2022's nu_t, which reads the patience window from `Censor`: `UpperConfidence(delayed_width())`.
+
+    `bound` is B_y over the outcome's scale, `base` is beta_t; both are 1 in the paper's experiments.
+    """
+    return DelayedWidth(bound, base)
 
 
 def check_width(call: str, width: object) -> None:

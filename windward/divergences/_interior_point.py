@@ -20,12 +20,13 @@ import torch
 from torch import Tensor
 
 FAST_STEPS = 40
-DENSE_STEPS = 100
+DENSE_STEPS = 150
 BLOCK = 512
 # Steps without a better answer before a row is given up; the duality gap of an infeasible start need not fall at once.
-PATIENCE = 10
+PATIENCE = 20
 # A step goes this share of the way to the nearest bound.
 TO_THE_BOUND = 0.995
+CAUTIOUS = 0.8
 # Relative growth of the system's diagonal: below what a step's direction needs, above what its factorisation rounds.
 REGULAR = 1e-15
 # Repetitions that correct a direction by what it leaves of the system; each gains several digits.
@@ -162,8 +163,10 @@ def _step(cone: Cone, f: Tensor, state: _State, *, dense: bool) -> _State:
     twist = 2.0 * dmu[:, None] * cone.times(dd)  # and the stationarity bilinear in mu and d
     # A predictor that was stopped early says little about the second order: the less it reached, the less of it is used,
     # and the more the step is centred.
-    trust = alpha if dense else torch.ones_like(alpha)
+    trust = alpha.square() if dense else torch.ones_like(alpha)
     aim = torch.maximum(aim, (0.1 * (1.0 - alpha).square()) * tau)
+    if dense:  # rows the fast steps did not bring home: shorter steps, nearer to the middle
+        aim = torch.maximum(aim, 0.25 * tau)
     corrected = newton.direction(
         dual_miss + trust[:, None] * twist,
         sum_miss,
@@ -171,7 +174,7 @@ def _step(cone: Cone, f: Tensor, state: _State, *, dense: bool) -> _State:
         aim - mu * room - trust * (dmu * change - mu * bend),
         refinements=refinements,
     )
-    return _moved(state, corrected, TO_THE_BOUND * _reach(cone, state, corrected, y, room))
+    return _moved(state, corrected, (CAUTIOUS if dense else TO_THE_BOUND) * _reach(cone, state, corrected, y, room))
 
 
 class _Newton(ABC):

@@ -78,14 +78,15 @@ class ChiSquareBall:
         total = share.sum(-1)
         mean = (share * problem.values).sum(-1) / total
         variance = (share * (problem.values - mean[:, None]).square()).sum(-1) / total
-        spread = ((1.0 + 2.0 * problem.radius) * total - 1.0).clamp_min(1e-300)
+        dropped = torch.where(active, 0.0, self.reference).sum(-1)
+        spread = (2.0 * problem.radius * total - dropped).clamp_min(1e-300)
         safe = torch.where(flat, torch.ones_like(variance), variance / spread)
         return torch.where(flat, scale, total * safe.sqrt())
 
 
 def _solved(f: Tensor, p: Tensor, radius: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return the weights, the multiplier, and whether the latter is constant in the values; p > 0 everywhere."""
-    growth = 1.0 + 2.0 * radius
+    growth = 2.0 * radius
     low, high = f.amin(-1), f.amax(-1)
     excess = f - low[:, None]
     eta, scale, found = _by_active_sets(excess, p, growth)
@@ -93,8 +94,8 @@ def _solved(f: Tensor, p: Tensor, radius: Tensor) -> tuple[Tensor, Tensor, Tenso
         eta[~found], scale[~found] = _by_sorting(excess[~found], p, growth[~found])
     minimal = torch.where(excess == 0, p, 0.0)
     still = (radius == 0) | (low == high)
-    # At the minimum (growth * P_min >= 1) there is nothing left to lose.
-    settled = (growth * minimal.sum(-1) >= 1.0) & ~still
+    # At the minimum, (1 + 2 r) P_min >= 1, there is nothing left to lose.
+    settled = (growth * minimal.sum(-1) >= (p - minimal).sum(-1)) & ~still
     tilt = (eta[:, None] - excess).clamp_min_(0.0).mul_(p)
     if bool(settled.any()):
         tilt = torch.where(settled[:, None], minimal, tilt)
@@ -108,28 +109,30 @@ def _solved(f: Tensor, p: Tensor, radius: Tensor) -> tuple[Tensor, Tensor, Tenso
 def _by_active_sets(excess: Tensor, p: Tensor, growth: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Drop the points at or above eta, solve for the rest, and again, until none is left to drop.
 
-    An answer is used where eta separates exactly the points it was computed from: then it is the optimum. All weights
-    being positive, the same mass means the same points.
+    An answer is used where eta separates exactly the points it was computed from: then it is the optimum.
     """
-    share = p.expand_as(excess)
     etas, scales = torch.zeros_like(growth), torch.zeros_like(growth)
     found, rows = torch.zeros_like(growth, dtype=torch.bool), torch.arange(len(growth), device=growth.device)
-    total = share.sum(-1)
+    share, total, dropped = p.expand_as(excess), torch.ones_like(growth), torch.zeros_like(growth)
+    count = torch.full_like(growth, excess.shape[-1], dtype=torch.int64)
     for _ in range(ROUNDS):
-        weighted = share * excess
-        spread, center = growth * total - 1.0, weighted.sum(-1) / total
-        variance = weighted.mul_(excess).sum(-1) / total - center.square()
-        u = (variance.clamp_min_(0.0) / spread.clamp_min(1e-300)).sqrt()
+        center = (share * excess).sum(-1) / total
+        # About the mean, in a second pass: the difference of two moments loses small variances.
+        variance = (excess - center[:, None]).square_().mul_(share).sum(-1) / total
+        # (1 + 2 r) P - 1, without cancelling: growth holds 2 r.
+        spread = growth * total - dropped
+        u = (variance / spread.clamp_min(1e-300)).sqrt()
         eta = center + u
-        share = torch.where(excess < eta[:, None], p, 0.0)
-        mass = share.sum(-1)
-        done = (mass == total) & (spread > 0)
+        active = excess < eta[:, None]
+        kept = torch.count_nonzero(active, dim=-1)
+        done = (kept == count) & (spread > 0)
         etas[rows], scales[rows], found[rows] = eta, total * u, done
         if bool(done.all()):
             break
-        total = mass
+        share, count = torch.where(active, p, 0.0), kept
         if 2 * int(done.sum()) >= len(done):  # worth going on without them
-            rows, growth, total, excess, share = (part[~done] for part in (rows, growth, total, excess, share))
+            rows, growth, excess, share, count = (part[~done] for part in (rows, growth, excess, share, count))
+        total, dropped = share.sum(-1), (p - share).sum(-1)
     return etas, scales, found
 
 
@@ -138,9 +141,10 @@ def _by_sorting(excess: Tensor, p: Tensor, growth: Tensor) -> tuple[Tensor, Tens
     ranked, order = excess.sort(dim=-1)
     mass = p[order]
     total = mass.cumsum(-1)
+    dropped = mass.flip(-1).cumsum(-1).flip(-1) - mass  # beyond each prefix
     mean = (mass * ranked).cumsum(-1) / total
     variance = ((mass * ranked.square()).cumsum(-1) / total - mean.square()).clamp_min(0.0)
-    spread = growth[:, None] * total - 1.0
+    spread = growth[:, None] * total - dropped
     u = (variance / spread.clamp_min(1e-300)).sqrt()
     eta = torch.where(spread > 0, mean + u, torch.inf)
     following = torch.cat([ranked[:, 1:], torch.full_like(ranked[:, :1], torch.inf)], dim=-1)

@@ -69,6 +69,8 @@ class MMD:
         check_contexts("MMD.kernel", contexts)
         if self.matrix is not None:
             matrix = torch.tensor(self.matrix, dtype=torch.float64)
+            if len(contexts) == 1:  # all of the context is given: there is nowhere to move to
+                return matrix[:1, :1]
             if len(matrix) != len(contexts):
                 raise IncompatibleError(
                     f"MMD(matrix=...): the matrix is {len(matrix)} x {len(matrix)}, there are {len(contexts)} contexts."
@@ -129,6 +131,8 @@ class MMDBall:
             # A singular kernel cannot tell the slope; the value is the expectation all the same.
             multiplier[at_zero] = torch.inf if self.singular else self.slope_at_zero(f[at_zero])
         rows = ((r > 0) & (span > 0) & (r < reach)).nonzero()[:, 0]
+        if len(rows) and not self.singular and bool((p > 0).all()):
+            rows = self._closed(f, r, rows, weights, multiplier)
         if len(rows):
             scaled = (f[rows] - low[rows, None]) / span[rows, None]
             q, slope, gap = solve(self.cone, scaled, r[rows], self.tolerance)
@@ -141,6 +145,18 @@ class MMDBall:
                 )
             weights[rows], multiplier[rows] = q, slope * span[rows]
         return weights, multiplier
+
+    def _closed(self, f: Tensor, r: Tensor, rows: Tensor, weights: Tensor, multiplier: Tensor) -> Tensor:
+        """Fill in the rows whose solution keeps all weights: q = p - r K^-1 g / |g|; return the rows that are left."""
+        whitened = self.whitener.T @ self.whitener
+        total = whitened.sum()
+        g = f[rows] @ whitened
+        g = g - (g.sum(-1) / total)[:, None] * whitened.sum(0)  # K^-1 (f - nu), summing to zero
+        slope = (g * f[rows]).sum(-1).clamp_min(1e-300).sqrt()
+        q = self.reference - r[rows, None] * g / slope[:, None]
+        inside = (q >= 0).all(-1)
+        weights[rows[inside]], multiplier[rows[inside]] = q[inside], slope[inside]
+        return rows[~inside]
 
     def reach_of_minimum(self, f: Tensor) -> tuple[Tensor, Tensor]:
         """Return the distance to the least value's point (the nearest of several, each alone) and the mass put there."""

@@ -16,6 +16,9 @@ from torch import Tensor
 from windward.contexts import Contexts
 from windward.divergences.worst_case import Problem, WorstCase, check_contexts, check_weights, in_blocks, largest
 
+# Relative rounding of a running sum of weights.
+KINK = 4e-15
+
 
 @dataclass(frozen=True)
 class TotalVariation:
@@ -53,7 +56,7 @@ class TotalVariationBall:
         n = problem.values.shape[-1]
         weights, losing = in_blocks(self._moved, problem.values.detach(), 0.5 * problem.radius)
         place = problem.values.detach().argmin(-1, keepdim=True)
-        weights.scatter_add_(-1, place, 1.0 - weights.sum(-1, keepdim=True))
+        weights.scatter_add_(-1, place, (1.0 - weights.sum(-1, keepdim=True)).clamp_min(0.0))
         spent = losing >= n  # all has moved
         slope = problem.values.gather(-1, losing.clamp_max(n - 1)) - problem.values.gather(-1, place)
         return problem.answer(weights, torch.where(spent, torch.zeros_like(slope), 0.5 * slope)[:, 0])
@@ -74,7 +77,9 @@ class TotalVariationBall:
         kept = torch.minimum((above - moved[:, None]).clamp_min_(0.0), mass)
         weights = self.reference.repeat(len(f), 1).scatter_(-1, order, kept)
         # The first point whose running mass exceeds what is moved.
-        rank = torch.searchsorted(above, moved[:, None].contiguous(), right=True)
+        # A kink is met up to the rounding of a sum; once all the mass has moved nobody loses.
+        edge = torch.where(moved >= 1.0, torch.inf, moved * (1.0 + KINK) + KINK)
+        rank = torch.searchsorted(above, edge[:, None], right=True)
         short = rank[:, 0] >= order.shape[-1]
         losing = order.gather(-1, rank.clamp_max(order.shape[-1] - 1))
         return weights, torch.where(short[:, None], f.shape[-1], losing), short

@@ -31,6 +31,7 @@ class History:
         self.seed = 0
         self.hyperparameters: Hyperparameters | None = None  # of the last suggestion that fitted any
         self._rows: list[Trial] = []
+        self._asks = 0
 
     @property
     def sign(self) -> float:
@@ -88,8 +89,10 @@ class History:
                 stand_in=body["stand_in"],
                 asked_at=event.at,
                 context_at=event.at if whole and context else None,
+                turn=self._asks,
             ),
         )
+        self._asks += 1
         if fit is not None:
             self.hyperparameters = fit
 
@@ -113,7 +116,9 @@ class History:
 
     def _told(self, event: Event, body: dict[str, Any]) -> None:
         numbers = {name: _number(body, name) for name in ("value", "noise")}
-        self._put(event, **numbers, told_at=event.at, **self._done(event, body))
+        turn = self._of(event).turn
+        delay = None if turn is None else self._asks - turn - 1
+        self._put(event, **numbers, told_at=event.at, delay=delay, **self._done(event, body))
 
     def _lost(self, event: Event, body: dict[str, Any]) -> None:
         self._put(event, lost=body["reason"])

@@ -40,13 +40,26 @@ class Standardize:
         """Return standardised outcomes; one value alone, or equal ones, are scaled by their size."""
         if len(y) == 0:
             return ScaledOutcomes(y, floor or 0.0, 1.0)
+        if floor is not None:
+            return _above_floor(y, floor)
         size = float(y.abs().max())
         small = y / size if size > 0.0 else y  # sums of squares of 1e200 would overflow
         center = float(small.mean())
         spread = float(small.std()) if len(y) > 1 else 0.0
         scale = spread * size if spread > CONSTANT else (size or 1.0)
-        shift = floor if floor is not None else center * size
+        shift = center * size
         return ScaledOutcomes((y - shift) / scale, shift, scale)
+
+
+def _above_floor(y: Tensor, floor: float) -> ScaledOutcomes:
+    """Return outcomes less the floor over their root mean square: a process of mean zero and amplitude one fits them.
+
+    Values at the floor, the censored ones, say nothing of the size of the others.
+    """
+    risen = (y - floor)[y != floor]
+    size = float(risen.abs().max()) if len(risen) else 0.0
+    scale = size * float((risen / size).square().mean().sqrt()) if size > 0.0 else 1.0
+    return ScaledOutcomes((y - floor) / scale, floor, scale)
 
 
 @dataclass(frozen=True)

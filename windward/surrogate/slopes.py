@@ -58,7 +58,7 @@ def _by_products(posterior: GaussianPosterior, x: Tensor, points: Tensor) -> tup
     kx = kernel_value(posterior.kernel, squared_distances(posterior.inputs.x(x), posterior.zx))
     means = amplitude * (kx * posterior.alpha) @ stacked.T  # "b, (1 + k) m"
     gram: Tensor = _Gram.apply(kx, inner, posterior.inverse)  # type: ignore[no-untyped-call]
-    own, others = outer[:m], outer[m:].reshape(k, m, -1)
+    own, others = outer[:m], outer[m:].reshape(k, m, outer.shape[-1])
     pulled = own @ gram  # "b m r"
     variance = amplitude - amplitude**2 * (pulled * own).sum(-1)
     crossed = (
