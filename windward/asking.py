@@ -1,4 +1,4 @@
-"""What an `asked` event records, so that a suggestion can be computed again from the log alone."""
+"""Suggestions and recommendations in the user's words, and what an `asked` event records so that one can be made again."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ import torch
 
 from windward.codec import decode, encode
 from windward.design import hash_seed
+from windward.errors import TrialError
 from windward.journal import Event, History
 from windward.journal.events import VERSION
+from windward.parameters import Value
 from windward.policy import Policy, Request, suggest
+from windward.report import assess
+from windward.results import Recommendation
 from windward.surrogate import Start
 from windward.trials import Trials
 from windward.version import __version__
@@ -53,6 +57,34 @@ def replayed_body(asked: Event, events: Sequence[Event], study: str, table: Mapp
     start = Start(recorded, keep=True) if asked.body["kept"] else Start(before.hyperparameters)
     request = Request(asked.body["given"], asked.body["fixed"], asked.at, before.seed, start)
     return asked_body(before.policy, before.trials, request, asked.body["read"])
+
+
+def recommendation(
+    call: str, policy: Policy, trials: Trials, request: Request, decision: Mapping[str, Value] | None, head: int
+) -> Recommendation:
+    """Return the best decision, or an assessment of this one, in the user's words and units."""
+    x = None if decision is None else trials.space.encode_decisions([decision])[0]
+    # A stream of its own per state of the log: asking for a recommendation never changes a suggestion.
+    generator = torch.Generator().manual_seed(hash_seed(request.seed, 2**32 + head))
+    found = assess(policy, trials, request, x, generator)
+    if found is None:
+        waiting = trials.awaiting_context
+        if waiting:
+            raise TrialError(
+                f"{call}: {len(waiting)} values are here, but none has its whole context; use "
+                f"study.reveal({waiting[0].id}, {{...}})."
+            )
+        raise TrialError(f"{call}: nothing has arrived yet; tell a value (and its context) first.")
+    low, high = sorted(trials.sign * end for end in found.interval)
+    seen = policy.view(trials).space
+    return Recommendation(
+        decision=dict(decision) if decision is not None else trials.space.decode_decision(found.x),
+        value=trials.sign * found.value,
+        interval=(low, high),
+        contexts=tuple(seen.decode_context(point) for point in found.contexts.points),
+        reference=tuple(found.contexts.weights.tolist()),
+        adversary=tuple(found.weights.tolist()),
+    )
 
 
 def versions() -> dict[str, str]:

@@ -10,12 +10,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-import torch
-
 from windward import check, papers
-from windward.asking import asked_body, replayed_body
+from windward.asking import asked_body, recommendation, replayed_body
 from windward.codec import decode, encode, table_of
-from windward.design import hash_seed
 from windward.errors import ArgumentError, JournalError, TrialError
 from windward.frame import dataframe
 from windward.journal import Draft, Event, History, Journal, check_name, open_journal, rules
@@ -23,7 +20,6 @@ from windward.journal.events import VERSION
 from windward.parameters import Value
 from windward.parts import OWN_PARTS
 from windward.policy import Policy, Request
-from windward.report import assess
 from windward.results import Outcome, Recommendation, Suggestion
 from windward.running import Leftover, run_rounds
 from windward.space import Space
@@ -321,29 +317,11 @@ class Study:
     def _assessed(self, call: str, decision: Values | None, context: Values | None) -> Recommendation:
         given = self._check_context(call, context, partial=True)
         self.sync()
-        trials = self.trials
-        request = Request(given, {}, self._now(), self.seed, Start(self._history.hyperparameters))
-        x = None if decision is None else self.space.encode_decisions([decision])[0]
-        # A stream of its own per state of the log: asking for a recommendation never changes a suggestion.
-        generator = torch.Generator().manual_seed(hash_seed(self.seed, 2**32 + self._history.head))
-        found = assess(self.policy, trials, request, x, generator)
-        if found is None:
-            waiting = trials.awaiting_context
-            if waiting:
-                raise TrialError(
-                    f"{call}: {len(waiting)} values are here, but none has its whole context; use "
-                    f"study.reveal({waiting[0].id}, {{...}})."
-                )
-            raise TrialError(f"{call}: nothing has arrived yet; tell a value (and its context) first.")
-        sign, low, high = trials.sign, *found.interval
-        return Recommendation(
-            decision=dict(decision) if decision is not None else self.space.decode_decision(found.x),
-            value=sign * found.value,
-            interval=(min(sign * low, sign * high), max(sign * low, sign * high)),
-            contexts=tuple(self.policy.view(trials).space.decode_context(point) for point in found.contexts.points),
-            reference=tuple(found.contexts.weights.tolist()),
-            adversary=tuple(found.weights.tolist()),
-        )
+        with self._lock:
+            policy, trials, head = self.policy, self.trials, self._history.head
+            start = Start(self._history.hyperparameters)
+        request = Request(given, {}, self._now(), self.seed, start)
+        return recommendation(call, policy, trials, request, decision, head)
 
     def run(
         self,
