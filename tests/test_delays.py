@@ -310,3 +310,73 @@ def test_interrupted_run_keeps_what_was_told_and_is_taken_up_again(caplog):
     again.ask()
     again.run(quadratic, 1, leftover="lose", progress=False)
     assert again.pending() == [] and again.trials.rows[-2].lost == "left pending by an earlier run"
+
+
+# -- corners that were once wrong --------------------------------------------------------------------------------------
+
+
+def test_a_late_value_without_any_context_waits():
+    space = ww.Space({"x": ww.Real(0, 1)}, {"c": ww.Real()})
+    study = ww.Study(space, replace(papers.gp_ucb_sdf(0.0, 2), design=ww.Sobol(2)))
+    study.ask_many(5)
+    study.tell(0, 1.0)
+    study.tell(4, 0.5, context={"c": 0.4})
+    assert study.ask().id == 5
+
+
+def test_soft_clip_leaves_censored_values_at_the_prior_mean():
+    y = torch.tensor([0.0, 0.0, 0.62, 0.65, 0.66, 0.64, 0.63, 9.0], dtype=torch.float64)
+    scaled = ww.SoftClip().scaled(y, 0.0)
+    assert scaled.values[:2].tolist() == [0.0, 0.0] and scaled.shift == 0.0
+    assert 0.5 < float(scaled.values[2]) < 1.5
+
+
+def test_lost_decisions_are_not_asked_again_at_once():
+    for feedback in (ww.Ignore(), ww.Hallucinate(), Censor(0.0, 5)):
+        study = ww.Study(SHOP, ww.Policy(context_model=ww.Empirical(), feedback=feedback))
+        study.run(quadratic, 8, progress=False)
+        orders = []
+        for _ in range(5):
+            suggestion = study.ask()
+            orders.append(suggestion.decision["order"])
+            study.lose(suggestion.id, "crashed")
+        assert np.diff(np.sort(orders)).min() >= 0.0125
+
+
+def die(suggestion):
+    import os
+
+    if suggestion.id == 3:
+        os._exit(1)
+    return quadratic(suggestion)
+
+
+def test_a_broken_pool_loses_nothing():
+    from concurrent.futures.process import BrokenProcessPool
+
+    study = ww.Study(SHOP, ww.Policy(context_model=ww.Empirical(), maximize=FAST, design=ww.Sobol(20)))
+    with ProcessPoolExecutor(2) as executor, pytest.raises(BrokenProcessPool):
+        study.run(die, 4, executor=executor, workers=2, progress=False)
+    assert 3 in [trial.id for trial in study.pending()]
+    assert all("Broken" not in (trial.lost or "") for trial in study.trials if trial.id < 4)
+
+
+def test_the_first_error_is_the_one_raised():
+    study = ww.Study(SHOP, ww.Policy(context_model=ww.Empirical(), maximize=FAST, design=ww.Sobol(20)))
+
+    def told_already(suggestion):
+        study.tell(suggestion.id, 1.0, context={"demand": 0.3})
+        raise ValueError("boom")
+
+    study.run(told_already, 2, progress=False)
+    assert [trial.value for trial in study.trials] == [1.0, 1.0]
+    closed = ThreadPoolExecutor(1)
+    closed.shutdown()
+    with pytest.raises(RuntimeError, match="shutdown"):
+        study.run(quadratic, 2, executor=closed, workers=1, progress=False)
+    assert study.trials[2].lost.startswith("not evaluated")
+
+
+def test_numpy_numbers_make_a_censor():
+    policy = papers.gp_ucb_sdf(np.float32(0.5), np.int64(4))
+    assert ww.from_json(ww.to_json(policy)) == policy

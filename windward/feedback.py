@@ -19,6 +19,9 @@ from windward.errors import ArgumentError
 from windward.surrogate import Believed, Posterior, Start, Surrogate
 from windward.trials import Dataset, Trial, Trials
 
+# Beyond this nobody waits, and a float of seconds no longer holds every microsecond.
+LONGEST = timedelta(days=36500)
+
 
 @runtime_checkable
 class Feedback(Protocol):
@@ -72,12 +75,11 @@ class Censor:
     late: Literal["use", "drop"] = "use"
 
     def __post_init__(self) -> None:
-        check.number("Censor", "worst", self.worst)
-        if isinstance(self.patience, timedelta):
-            if self.patience < timedelta(0):
-                raise ArgumentError(f"Censor(patience={self.patience!r}): patience must be >= 0.")
-        else:
-            check.whole("Censor", "patience", self.patience, low=0)
+        object.__setattr__(self, "worst", check.number("Censor", "worst", self.worst))
+        if not isinstance(self.patience, timedelta):
+            object.__setattr__(self, "patience", check.whole("Censor", "patience", self.patience, low=0))
+        elif not timedelta(0) <= self.patience <= LONGEST:
+            raise ArgumentError(f"Censor(patience={self.patience!r}): patience must be between 0 and 100 years.")
         check.choice("Censor", "late", self.late, ("use", "drop"))
 
     def __call__(self, trials: Trials, surrogate: Surrogate, now: datetime, start: Start) -> Believed:
@@ -88,8 +90,7 @@ class Censor:
     def dataset(self, trials: Trials) -> Dataset:
         """Return every trial whose context is known or imagined, at its value or at the worst."""
         arrived = {trial.id for trial in trials.arrived if not self.censored(trial)}
-        rows = [t for t in trials.rows if t.id in arrived or t in trials.imaginable or self.censored(t)]
-        rows = [t for t in rows if t.id in arrived or t.asked_at is not None]
+        rows = [t for t in trials.rows if t.id in arrived or (t.asked_at is not None and trials.placeable(t))]
         values = [trials.sign * float(t.value or 0.0) if t.id in arrived else self.worst for t in rows]
         noise = [float("nan") if t.noise is None or t.id not in arrived else t.noise for t in rows]
         return Dataset(
@@ -115,5 +116,4 @@ class Censor:
             recent = [t for t in trials.asked if t.asked_at is not None and now - t.asked_at <= self.patience]
         else:
             recent = list(trials.asked[max(0, len(trials.asked) - self.patience) :])
-        needed = set(trials.space.context)
-        return [t for t in recent if needed <= {*t.context, *(t.stand_in or {})}]
+        return [trial for trial in recent if trials.placeable(trial)]

@@ -152,7 +152,7 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
     policy, trials = policy.oriented(trials.sign), policy.view(trials)
     space = trials.space
     contexts = policy.context_model(space, trials, request.known(space), generator)
-    region = Region(space, request.fixed, avoid=trials.decisions(trials.pending), hints=_hints(trials))
+    region = Region(space, request.fixed, avoid=trials.decisions(trials.unresolved), hints=_hints(trials))
     stand_in = None if contexts is None or not space.context else contexts.draw(generator)
     if contexts is None or not trials.arrived or len(trials) < policy.design.rounds(space):
         x = policy.design(len(trials), replace(region, avoid=None, hints=None), request.seed)

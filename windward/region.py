@@ -28,7 +28,7 @@ REPAIRS = 50
 
 @dataclass(frozen=True)
 class Region:
-    """The decisions a maximizer may choose; `avoid` holds pending ones `"m d"`, `hints` places worth a look `"h d"`."""
+    """The decisions a maximizer may choose; `avoid`: pending and lost ones `"m d"`, `hints`: places worth a look `"h d"`."""
 
     space: Space
     fixed: dict[str, Value] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from windward import check
@@ -107,7 +107,7 @@ class _Work:
 
     def failed(self, suggestion: Suggestion, error: Exception) -> str:
         """Lose the trial; raise after too many failures in a row."""
-        self.study.lose(suggestion.id, f"{type(error).__name__}: {error}")
+        _give_up(self.study, suggestion.id, f"{type(error).__name__}: {error}")
         self.failures += 1
         if self.failures == MOST_FAILURES:
             raise error
@@ -140,33 +140,54 @@ def _several(work: _Work, evaluate: Evaluate, executor: Executor, workers: int, 
             suggestion = next(suggestions, None)
             if suggestion is None:
                 return
-            flying[executor.submit(evaluate, suggestion)] = suggestion
+            try:
+                flying[executor.submit(evaluate, suggestion)] = suggestion
+            except Exception as error:  # the executor is shut down or broken: this one never began
+                _give_up(work.study, suggestion.id, f"not evaluated: {error}")
+                raise
 
     try:
         launch()
         while flying:
             done, _ = wait(flying, return_when=FIRST_COMPLETED)
             for future in done:
-                _collect(work, flying.pop(future), future, len(flying), bar)
+                _collect(work, flying[future], future, len(flying) - 1, bar)
+                del flying[future]
             launch()
     except BaseException:
-        # Interrupted, or an evaluation that is broken: start nothing more, keep what has come, leave the rest pending.
-        for future, suggestion in flying.items():
+        # Interrupted, or something is broken: start nothing more, keep what has come, leave the rest pending.
+        for future in flying:
             future.cancel()
+        for future, suggestion in flying.items():
             if future.done() and not future.cancelled() and future.exception() is None:
-                work.returned(suggestion, future.result())
+                _salvage(work, suggestion, future.result())
         raise
+
+
+def _salvage(work: _Work, suggestion: Suggestion, result: object) -> None:
+    """Tell a result that came while the run was ending; what cannot be told is said in the log, not raised."""
+    try:
+        work.returned(suggestion, result)
+    except Exception as error:
+        logger.warning("study %r: trial %d returned %r: %s", work.study.name, suggestion.id, result, error)
 
 
 def _collect(work: _Work, suggestion: Suggestion, future: Future[Any], flying: int, bar: Progress) -> None:
     error = future.exception()
-    if isinstance(error, Exception):
+    if isinstance(error, Exception) and not isinstance(error, BrokenExecutor):
         note = work.failed(suggestion, error)
     elif error is not None:
-        raise error
+        raise error  # the executor's own failure: what was in flight stays pending, for leftover="retry"
     else:
         note = work.returned(suggestion, future.result())
     bar.advance(f"{flying} in flight, {note}")
+
+
+def _give_up(study: Study, id: int, reason: str) -> None:
+    """Lose a trial, unless it has a value by now: somebody else told it."""
+    study.sync()
+    if study.trials[id].value is None:
+        study.lose(id, reason or "no reason given")
 
 
 def _tell(study: Study, suggestion: Suggestion, result: object) -> None:
@@ -177,7 +198,7 @@ def _tell(study: Study, suggestion: Suggestion, result: object) -> None:
             suggestion.id, outcome.value, context=outcome.context, noise=outcome.noise, decision=outcome.decision
         )
     except (ArgumentError, SpaceError, TrialError) as error:
-        study.lose(suggestion.id, f"{type(error).__name__}: {error}")
+        _give_up(study, suggestion.id, f"{type(error).__name__}: {error}")
         message = f"study.run: evaluate returned {result!r} for trial {suggestion.id}, which cannot be told: {error}"
         raise type(error)(f"{message} Return a number or Outcome(value, context=...).") from error
     except JournalError as error:  # the value is good and the log is not: nothing is given up

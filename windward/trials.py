@@ -123,8 +123,7 @@ class Trials:
     @cached_property
     def imaginable(self) -> tuple[Trial, ...]:
         """Unresolved trials whose context is known or has a stand-in: those whose value can be imagined."""
-        needed = set(self.space.context)
-        return tuple(trial for trial in self.unresolved if needed <= {*trial.context, *(trial.stand_in or {})})
+        return tuple(trial for trial in self.unresolved if self.placeable(trial))
 
     @cached_property
     def asked(self) -> tuple[Trial, ...]:
@@ -164,6 +163,10 @@ class Trials:
     def likely_contexts(self, rows: Sequence[Trial]) -> Tensor:
         """Return the contexts of some trials, the stand-in wherever a part of one is not known yet; `"n k"`."""
         return self.space.encode_contexts([{**(trial.stand_in or {}), **trial.context} for trial in rows])
+
+    def placeable(self, trial: Trial) -> bool:
+        """Whether every context parameter of the trial is known, or stood in for."""
+        return set(self.space.context) <= {*trial.context, *(trial.stand_in or {})}
 
     def knows_context(self, trial: Trial) -> bool:
         """Whether every context parameter of the trial is known."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -120,6 +120,8 @@ class GaussianProcess:
 
     def at(self, data: Dataset, hyperparameters: Hyperparameters) -> GaussianPosterior:
         """Return the posterior with these hyper-parameters, nothing fitted."""
+        if data.floor is not None and hyperparameters.mean != 0.0:
+            hyperparameters = replace(hyperparameters, mean=0.0)  # the floor is the prior mean
         problem = self.likelihood(data)
         inputs = problem.inputs(hyperparameters)
         zx, zc = inputs.x(data.x), inputs.c(data.c)

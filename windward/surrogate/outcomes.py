@@ -79,14 +79,26 @@ class SoftClip:
         """Return outcomes over their robust deviation, bent beyond the limit, then standardised."""
         if len(y) < 2:
             return Standardize().scaled(y, floor)
+        if (
+            floor is not None
+        ):  # what is at the floor stays there: it is the prior mean; the others are bent among themselves
+            risen = y != floor
+            bent = y.clone()
+            bent[risen] = self._bent(y[risen])
+            return Standardize().scaled(bent, floor)
+        return Standardize().scaled(self._bent(y))
+
+    def _bent(self, y: Tensor) -> Tensor:
+        if len(y) < 2:
+            return y
         middle = float(y.quantile(0.5))
         deviation = float((y - middle).abs().quantile(0.5)) * MAD_TO_DEVIATION
         if deviation <= CONSTANT * float(y.abs().quantile(0.5)):  # more than half are equal: no robust scale exists
-            return Standardize().scaled(y, floor)
+            return y
         z = (y - middle) / deviation
         beyond = (z.abs() - self.limit).clamp_min(0.0)
         bent = torch.where(beyond > 0.0, z.sign() * (self.limit + beyond.log1p()), z)
-        return Standardize().scaled(middle + deviation * bent, floor)
+        return middle + deviation * bent
 
 
 @dataclass(frozen=True)
