@@ -96,7 +96,8 @@ class _Work:
     """Suggestions to evaluate: those again, then new ones; and what to do with what comes back."""
 
     def __init__(self, study: Study, again: list[Suggestion], count: int) -> None:
-        self.study, self._again, self._left, self.failures = study, list(again), count, 0
+        self.study, self._again, self._left = study, list(again), count
+        self.failures = self.arrived = 0
 
     def __iter__(self) -> Iterator[Suggestion]:
         while self._again:
@@ -118,6 +119,7 @@ class _Work:
         """Tell what an evaluation returned."""
         self.failures = 0
         _tell(self.study, suggestion, result)
+        self.arrived += 1
         return f"value {self.study.trials[suggestion.id].value:.4g}"
 
 
@@ -180,7 +182,7 @@ def _collect(work: _Work, suggestion: Suggestion, future: Future[Any], flying: i
         raise error  # the executor's own failure: what was in flight stays pending, for leftover="retry"
     else:
         note = work.returned(suggestion, future.result())
-    bar.advance(f"{flying} in flight, {note}")
+    bar.advance(f"{flying} pending, {work.arrived} arrived, {note}")
 
 
 def _give_up(study: Study, id: int, reason: str) -> None:
