@@ -408,3 +408,23 @@ def test_single_precision_values_are_taken():
     contexts = random_contexts(5, zeros=0.0)
     for objective in (ww.Expected(), ww.MeanVariance(), ww.Satisficing(TV, 0.0), ww.Robust(TV, 0.1)):
         assert objective.bind(contexts, 0)(normal(3, 5).float()).dtype == torch.float64
+
+
+def test_a_missed_target_is_reported_by_how_much():
+    study = ww.Study(SHOP, Policy(context_model=ww.Empirical(), objective=ww.Satisficing(TV, 5.0)))
+    study.run(quadratic, 8, progress=False)
+    found = study.recommend()
+    assert -5.0 < found.value < -3.5 and found.interval[0] > -10.0  # the best profit is 1
+
+
+def test_a_recommendation_depends_on_data_and_policy_alone():
+    policy = Policy(context_model=ww.Empirical(), objective=ww.CVaR(0.4))
+    study = ww.Study(SHOP, policy)
+    study.run(quadratic, 10, progress=False)
+    first = study.recommend().decision
+    study.use(policy)
+    again = study.recommend().decision
+    fresh = ww.Study(SHOP, policy)
+    for trial in study.trials:
+        fresh.add(trial.decision, trial.value, context=trial.context)
+    assert first == pytest.approx(again, abs=1e-4) and first == pytest.approx(fresh.recommend().decision, abs=1e-4)

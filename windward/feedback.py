@@ -64,10 +64,11 @@ class Hallucinate:
 class Censor:
     """Count what has not arrived as the worst value, from the moment it is asked (Verma2022, Sec. 3).
 
-    `patience` is a number of asks, or a time. A value told after it stays in the log: with `late="use"` (the default, the
-    practical choice) it counts from then on, with `late="drop"` (the paper) it stays censored. The model is of the
-    value less `worst`, with mean zero, scaled and never centred: the theory needs the censored value to be the prior
-    mean. `worst` is in the user's units, and a study that minimizes turns it.
+    `patience` is a number of asks (a value told before the next ask has delay 0), or a time. A value told after it
+    stays in the log: with `late="use"` (the default, the practical choice) it counts from then on, with `late="drop"`
+    (the paper) it stays censored. The model is of the value less `worst`, with mean zero, scaled and never centred: the
+    theory needs the censored value to be the prior mean. `worst` is in the user's units, and a study that minimizes
+    turns it.
     """
 
     worst: float

@@ -11,7 +11,7 @@ from windward.trials import Trials
 if TYPE_CHECKING:
     import pandas
 
-FIELDS = ("value", "noise", "state", "lost", "context_source", "asked_at", "context_at", "told_at")
+FIELDS = ("value", "noise", "state", "lost", "delay", "context_source", "asked_at", "context_at", "told_at")
 
 
 def dataframe(space: Space, trials: Trials) -> pandas.DataFrame:

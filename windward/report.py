@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -10,9 +10,10 @@ from torch import Tensor
 from windward.beliefs import PosteriorMean, length
 from windward.contexts import Contexts
 from windward.feedback import fit_arrived
-from windward.objectives import Reduction
+from windward.objectives import Reduction, Satisficing
 from windward.policy import Policy, Request
 from windward.region import Region
+from windward.satisficing import reported
 from windward.surrogate import Believed, Posterior
 from windward.trials import Trials
 
@@ -47,14 +48,22 @@ def assess(
     if contexts is None or not trials.arrived:
         return None
     posterior = fit_arrived(trials, policy.surrogate, request.start)
-    reduction = (policy.report.objective or policy.objective).bind(contexts, trials.contexts_seen)
+    objective = policy.report.objective or policy.objective
+    reduction = objective.bind(contexts, trials.contexts_seen)
     score = PosteriorMean()(Believed(posterior), trials, contexts, generator)
     if x is None and policy.report.candidates == "evaluated":
         evaluated = trials.dataset.x
         x = evaluated[score(reduction, evaluated).argmax()]
     elif x is None:
         x = policy.maximize(lambda x: score(reduction, x), Region(space, hints=trials.dataset.x), generator)
-    return _assessed(x, posterior, contexts, reduction, generator)
+    found = _assessed(x, posterior, contexts, reduction, generator)
+    if isinstance(
+        objective, Satisficing
+    ):  # a missed target is pushed down for the search; a person is shown by how much
+        numbers = torch.tensor([found.interval[0], found.value, found.interval[1]], dtype=torch.float64)
+        low, value, high = reported(numbers, objective.target).tolist()
+        found = replace(found, value=value, interval=(min(low, value, high), max(low, value, high)))
+    return found
 
 
 def _assessed(

@@ -35,7 +35,9 @@ class Recommendation:
     now: it speaks of what is not known of f, not of how far that estimate is from the truth.
 
     `contexts` are the context points it was judged on, `reference` their weights by the context model, `adversary` the
-    weights of the distribution the value is an expectation under (equal to the reference for `Expected()`).
+    weights it is guarded against: for an expectation or a worst case (`Expected`, `Robust`, `CVaR`, `Minimum`) the value
+    is the expectation under them; for `Satisficing` they are those of the worst case at its radius; for an objective that
+    no single distribution attains (`Tradeoff`, `Sensitivity`), or a missed target, they are the reference.
     """
 
     decision: Mapping[str, Value]

@@ -83,7 +83,8 @@ def _left(study: Study, leftover: Leftover) -> list[Suggestion]:
         return []
     ids = ", ".join(str(trial.id) for trial in pending)
     if leftover == "keep":
-        logger.warning("study %r: pending from before: %s; see leftover= of study.run", study.name, ids)
+        choices = 'leftover="retry" evaluates them again, leftover="lose" gives them up'
+        logger.warning("study %r: pending from before, left as they are: %s; %s", study.name, ids, choices)
         return []
     if leftover == "lose":
         for trial in pending:

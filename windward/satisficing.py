@@ -42,6 +42,12 @@ def satisficing(ball: Ball, values: Tensor, weights: Tensor, target: float) -> T
     return torch.where(misses, mean - target - 2.0 * limit, fragility).reshape(values.shape[:-1])
 
 
+def reported(k: Tensor, target: float) -> Tensor:
+    """Return what a person is shown: the fragility, or the plain shortfall p.f - target where the target is missed."""
+    limit = FRAGILE * (1.0 + abs(target))
+    return torch.where(k < -2.0 * limit, k + 2.0 * limit, k)
+
+
 def _crossing(ball: Ball, rows: Tensor, target: float) -> Tensor:
     """Return the radius where v(r) + r s(r) falls to the target; 0 where it never does."""
 

@@ -55,8 +55,8 @@ class Study:
     1.93
 
     `policy` left out is `papers.sbo_kde()`, or `papers.gp_ucb()` for a space without contexts. `journal` is a URL such
-    as `"sqlite:///shop.db"`, a journal, or None for one in memory. `clock` returns the time, for studies that live by
-    another clock than the machine's.
+    as `"sqlite:///shop.db"`, a journal, or None for one in memory. `clock` returns the time, a datetime with a time
+    zone, for studies that live by another clock than the machine's; give the same one to `Study.open`.
     """
 
     def __init__(
@@ -319,8 +319,8 @@ class Study:
         self.sync()
         with self._lock:
             policy, trials, head = self.policy, self.trials, self._history.head
-            start = Start(self._history.hyperparameters)
-        request = Request(given, {}, self._now(), self.seed, start)
+        # Fitted from cold: what is recommended depends on the data and the policy, not on the fits along the way.
+        request = Request(given, {}, self._now(), self.seed)
         return recommendation(call, policy, trials, request, decision, head)
 
     def run(

@@ -24,7 +24,11 @@ State: TypeAlias = Literal["pending", "told", "lost"]
 
 @dataclass(frozen=True)
 class Trial:
-    """One decision and what is known of its outcome; times are the study's clock."""
+    """One decision and what is known of its outcome; times are the study's clock.
+
+    `stand_in` is the context imagined for it while its own is not known. `turn` counts the asks before it, `delay` the asks
+    between it and its value: 0 where the value came before the next ask.
+    """
 
     id: int
     decision: Mapping[str, Value]
