@@ -74,7 +74,7 @@ def test_a_missing_package_is_named_with_its_command(code, command):
 
 
 def test_newsvendor_by_hand():
-    """The optimum of METHODS: 0.46394 at 0.188; the closed form against a sum over quantiles."""
+    """The optimum by independent quadrature, 0.46394 at 0.188; the closed form against a sum over quantiles."""
     assert demo.best_order() == pytest.approx(0.188, abs=5e-4)
     assert demo.expected_profit(demo.best_order()) == pytest.approx(0.46394, abs=1e-5)
     quantiles = [(i + 0.5) / 20000 for i in range(20000)]
