@@ -18,14 +18,14 @@ import torch
 from torch import Tensor
 
 from windward import check
-from windward.beliefs import Belief, ExpectedImprovement, Thompson, UpperConfidence
+from windward.beliefs import Belief, ExpectedImprovement, Score, Thompson, UpperConfidence
 from windward.context_rules import ContextRule, Nature
 from windward.contexts import ContextModel, NoContext
 from windward.design import Design, Sobol
 from windward.errors import IncompatibleError
 from windward.feedback import Censor, Feedback, Hallucinate
-from windward.maximize import Maximizer, MultiStart
-from windward.objectives import Expected, LipschitzRobust, Objective, Satisficing
+from windward.maximize import Acquisition, Maximizer, MultiStart, Screened
+from windward.objectives import Bound, Expected, LipschitzRobust, Objective, Reduction, Satisficing
 from windward.parameters import Categorical, Value
 from windward.region import Region
 from windward.space import Given, Space
@@ -161,9 +161,17 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
     believed = policy.feedback(trials, policy.surrogate, request.now, request.start)
     reduction = policy.objective.bind(contexts, trials.contexts_seen)
     score = policy.belief(believed, trials, contexts, generator)
-    x = policy.maximize(lambda x: score(reduction, x), region, generator)
+    x = policy.maximize(_acquisition(score, reduction), region, generator)
     context = policy.context_rule(x, believed.posterior, trials, contexts, generator)
     return Proposal(x, context, stand_in, believed.posterior.hyperparameters)
+
+
+def _acquisition(score: Score, reduction: Reduction) -> Acquisition:
+    """Return the score of a decision by the reduction, with its ceiling where the reduction has one."""
+    if isinstance(reduction, Bound) and reduction.ceiling is not None:
+        ceiling = Bound(reduction.ceiling)
+        return Screened(lambda x: score(reduction, x), lambda x: score(ceiling, x))
+    return lambda x: score(reduction, x)
 
 
 def _turned(part: Any) -> Any:

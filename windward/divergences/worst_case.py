@@ -43,6 +43,14 @@ class Ball(Protocol):
 
 
 @runtime_checkable
+class Screening(Protocol):
+    """A ball whose worst cases are dear and have a cheap bound: where a maximum is sought, most need no solving."""
+
+    def ceiling(self, values: Tensor, radius: float | Tensor, alpha: float, beta: float) -> Tensor:
+        """Return an upper bound of alpha * worst case - beta * multiplier for values `"*b n"`; `"*b"`."""
+
+
+@runtime_checkable
 class Divergence(Protocol):
     """A distance between distributions on `Contexts`, with its inner worst case; `steep` where its slope at 0 is infinite."""
 
