@@ -29,7 +29,7 @@ from windward.objectives import Bound, Expected, LipschitzRobust, Objective, Red
 from windward.parameters import Categorical, Value
 from windward.region import Region
 from windward.space import Given, Space
-from windward.surrogate import GaussianProcess, Hyperparameters, Start, Surrogate
+from windward.surrogate import GaussianProcess, Hyperparameters, Posterior, Start, Surrogate
 from windward.trials import Trials
 from windward.widths import DelayedWidth
 
@@ -145,6 +145,7 @@ class Proposal:
     context: Tensor | None
     stand_in: Tensor | None
     hyperparameters: Hyperparameters | None
+    posterior: Posterior | None = None  # of what has arrived
 
 
 def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.Generator) -> Proposal:
@@ -158,20 +159,28 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
         x = policy.design(len(trials), replace(region, avoid=None, hints=None), request.seed)
         # Where a rule chooses contexts, those of the design are drawn: there is nothing to choose by yet.
         return Proposal(x, None if isinstance(policy.context_rule, Nature) else stand_in, stand_in, None)
+    contexts = contexts.to(trials.device)
     believed = policy.feedback(trials, policy.surrogate, request.now, request.start)
     reduction = policy.objective.bind(contexts, trials.contexts_seen)
     score = policy.belief(believed, trials, contexts, generator)
-    x = policy.maximize(_acquisition(score, reduction), region, generator)
+    x = policy.maximize(acquisition(score, reduction, trials.device), region, generator)
     context = policy.context_rule(x, believed.posterior, trials, contexts, generator)
-    return Proposal(x, context, stand_in, believed.posterior.hyperparameters)
+    chosen = None if context is None else context.cpu()
+    return Proposal(x, chosen, stand_in, believed.posterior.hyperparameters, believed.arrived)
 
 
-def _acquisition(score: Score, reduction: Reduction) -> Acquisition:
-    """Return the score of a decision by the reduction, with its ceiling where the reduction has one."""
+def acquisition(score: Score, reduction: Reduction, device: torch.device) -> Acquisition:
+    """Return the score of a decision by the reduction, with its ceiling where the reduction has one.
+
+    Decisions are searched on the processor; what they are worth is computed on the device.
+    """
+
+    def scored(by: Reduction) -> Acquisition:
+        return lambda x: score(by, x.to(device)).to(x.device)
+
     if isinstance(reduction, Bound) and reduction.ceiling is not None:
-        ceiling = Bound(reduction.ceiling)
-        return Screened(lambda x: score(reduction, x), lambda x: score(ceiling, x))
-    return lambda x: score(reduction, x)
+        return Screened(scored(reduction), scored(Bound(reduction.ceiling)))
+    return scored(reduction)
 
 
 def _turned(part: Any) -> Any:
@@ -223,4 +232,4 @@ def _parameters(kind: type) -> tuple[str, ...]:
 
 def _hints(trials: Trials) -> Tensor:
     order = trials.dataset.y.argsort(descending=True)[:HINTS]
-    return trials.dataset.x[order].clamp(0.0, 1.0)
+    return trials.dataset.x[order].clamp(0.0, 1.0).cpu()

@@ -68,7 +68,7 @@ class MMD:
         """Return the kernel matrix on the context points, without the nugget; `"n n"`."""
         check_contexts("MMD.kernel", contexts)
         if self.matrix is not None:
-            matrix = torch.tensor(self.matrix, dtype=torch.float64)
+            matrix = torch.tensor(self.matrix, dtype=torch.float64, device=contexts.points.device)
             if len(contexts) == 1:  # all of the context is given: there is nowhere to move to
                 return matrix[:1, :1]
             if len(matrix) != len(contexts):
@@ -204,7 +204,7 @@ class MMDBall:
 
     @cached_property
     def _factor(self) -> tuple[Tensor, bool]:
-        full = self.kernel + self.nugget * torch.eye(len(self.kernel), dtype=torch.float64)
+        full = self.kernel + self.nugget * torch.eye(len(self.kernel)).to(self.kernel)
         factor, failed = torch.linalg.cholesky_ex(full)
         singular = bool(failed) or float(factor.diagonal().min()) <= 1e-7 * float(factor.diagonal().max())
         return factor, singular
@@ -222,7 +222,7 @@ class MMDBall:
                 "MMD(nugget=0): the slope at radius 0 needs a kernel matrix that can be inverted, and this one is "
                 "singular to rounding; give a nugget, such as MMD(length_scale, nugget=1e-6), or fewer contexts."
             )
-        eye = torch.eye(len(self.kernel), dtype=torch.float64)
+        eye = torch.eye(len(self.kernel)).to(self.kernel)
         return torch.as_tensor(torch.linalg.solve_triangular(self._factor[0], eye, upper=False))
 
     def _attached(self, problem: Problem, weights: Tensor, multiplier: Tensor) -> Tensor:
@@ -254,8 +254,8 @@ def _cone_slope(f: Tensor, whitener: Tensor, empty: Tensor) -> Tensor:
     z = z - torch.outer(z @ direction, direction)
     slopes = []
     for row in z:
-        h, _ = nnls(basis.numpy(), row.numpy())
-        slopes.append(row - basis @ torch.from_numpy(h))
+        h, _ = nnls(basis.cpu().numpy(), row.cpu().numpy())
+        slopes.append(row - basis @ torch.from_numpy(h).to(basis))
     rest = torch.stack(slopes)  # the gradient of |rest| in f is L^-T rest / |rest|, with h held
     number = rest.norm(dim=-1)
     pull = (rest / number.clamp_min(1e-300)[:, None]) @ whitener
