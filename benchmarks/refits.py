@@ -4,7 +4,7 @@ The observations must grow by a share before the next search: 0 searches at ever
 contexts, the cumulative regret of the expected value after 100 rounds; paired over seeds (same contexts, same noise), the
 difference to searching every time with its 95 % interval, as a share of that regret.
 
-    python benchmarks/refits.py [--shares 0 0.05 0.1 0.2] [--seeds 10] [--rounds 100] [--workers 2] [--out ...]
+    python benchmarks/refits.py [--shares 0 0.05 0.1] [--seeds 10] [--rounds 100] [--workers 2] [--out ...]
 """
 
 from __future__ import annotations
@@ -20,18 +20,21 @@ from pathlib import Path
 import numpy as np
 import torch
 from machine import described
-from problems import PROBLEMS
 
 import windward as ww
+from windward.bench.problems import problem
+
+PROBLEMS = ("ackley-2-1", "branin-2-2", "hartmann-5-1", "newsvendor")
 
 
 def one_run(name: str, share: float, seed: int, rounds: int) -> dict[str, object]:
     """Return the cumulative regret and the seconds spent asking."""
     torch.set_num_threads(1)
-    problem = PROBLEMS[name]
+    world = problem(name)
     policy = replace(ww.papers.sbo_kde(), surrogate=ww.GaussianProcess(refit=share))
-    study = ww.Study(problem.space, policy, seed=seed)
-    contexts = problem.contexts(rounds, seed)
+    study = ww.Study(world.space, policy, seed=seed)
+    generator = torch.Generator().manual_seed(1000 + seed)
+    contexts = torch.stack([world.draw(turn, generator) for turn in range(rounds)])
     decisions, asking = [], 0.0
     for turn in range(rounds):
         began = time.perf_counter()
@@ -39,10 +42,11 @@ def one_run(name: str, share: float, seed: int, rounds: int) -> dict[str, object
         asking += time.perf_counter() - began
         x = torch.tensor([list(suggestion.decision.values())], dtype=torch.float64)
         decisions.append(x)
-        value = float(problem.value(x, contexts[turn : turn + 1]))
-        context = dict(zip(problem.space.context, contexts[turn].tolist(), strict=True))
+        value = float(world.value(x, contexts[turn : turn + 1]))
+        context = dict(zip(world.space.context, contexts[turn].tolist(), strict=True))
         study.tell(suggestion.id, value, context=context)
-    regret = float((problem.optimum - problem.expected(torch.cat(decisions))).sum())
+    best = world.optimum(ww.Expected()).value
+    regret = float((best - world.worth(ww.Expected(), torch.cat(decisions))).sum())
     return {"problem": name, "share": share, "seed": seed, "regret": regret, "seconds_per_ask": asking / rounds}
 
 
@@ -64,7 +68,7 @@ def report(runs: list[dict[str, object]], shares: list[float]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shares", type=float, nargs="+", default=[0.0, 0.05, 0.1, 0.2])
+    parser.add_argument("--shares", type=float, nargs="+", default=[0.0, 0.05, 0.1])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--workers", type=int, default=2)

@@ -119,8 +119,9 @@ class Trials:
 
     @cached_property
     def arrived(self) -> tuple[Trial, ...]:
-        """Trials with a value and a whole context."""
-        return tuple(trial for trial in self.rows if trial.value is not None and self.knows_context(trial))
+        """Trials with a value and a whole context, in order of arrival: a new one comes last."""
+        complete = [trial for trial in self.rows if trial.value is not None and self.knows_context(trial)]
+        return tuple(sorted(complete, key=lambda trial: trial.changed))
 
     @cached_property
     def pending(self) -> tuple[Trial, ...]:
@@ -153,17 +154,16 @@ class Trials:
 
     @cached_property
     def dataset(self) -> Dataset:
-        """What has arrived, as tensors, oriented for maximization; in order of arrival, so that rows are only appended."""
-        rows = sorted(self.arrived, key=lambda trial: trial.changed)
-        values = [trial.value for trial in rows]
-        noise = [float("nan") if trial.noise is None else trial.noise for trial in rows]
+        """What has arrived, as tensors, oriented for maximization; row by row as in `arrived`."""
+        values = [trial.value for trial in self.arrived]
+        noise = [float("nan") if trial.noise is None else trial.noise for trial in self.arrived]
         return Dataset(
-            x=self.decisions(rows),
-            c=self.space.encode_contexts([trial.context for trial in rows]),
+            x=self.decisions(self.arrived),
+            c=self.space.encode_contexts([trial.context for trial in self.arrived]),
             y=self.sign * torch.tensor(values, dtype=torch.float64),
             noise=torch.tensor(noise, dtype=torch.float64),
             roles=self.space.roles,
-            changed=tuple(trial.changed for trial in rows),
+            changed=tuple(trial.changed for trial in self.arrived),
         ).to(self.device)
 
     @cached_property
