@@ -37,6 +37,8 @@ FIT_EVALUATIONS = 200
 # The share by which observations must grow before a new search: of 0, 5, 10 and 20 % the largest that costs no regret
 # (docs/performance.md). Below twenty observations each new one is searched.
 REFIT = 0.05
+# Beyond so many observations the starts are sorted out on that many of them, and only the best is refined on all.
+MANY = 300
 # Least variance of an observation whose noise the caller gave: keeps repeated exact observations solvable.
 LEAST_GIVEN_NOISE = 1e-6
 MOST_GIVEN_NOISE = 1e20  # an observation with more says nothing, and its square would overflow
@@ -115,14 +117,16 @@ class GaussianProcess:
         mode = Hyperparameters(0.0, (length_scale_prior(count).mode,) * count, 1.0, NOISE_PRIOR.mode)
         if len(data.y) < 2:
             return mode
-        if start is not None and len(start.length_scales) == count:
-            return problem.search([start, mode])
+        warm = start is not None and len(start.length_scales) == count
         # A first fit also looks from rougher and smoother functions: the likelihood has several hills.
         others = [
             Hyperparameters(0.0, tuple(factor * scale for scale in mode.length_scales), 1.0, LEAST_NOISE * 10)
-            for factor in (0.3, 3.0)
+            for factor in (() if warm else (0.3, 3.0))
         ]
-        return problem.search([mode, *others])
+        starts = [mode, *others]
+        if len(data.y) > MANY:  # which hill, some rows tell; how high, only all
+            starts = [problem.thinned(MANY).search(starts)]
+        return problem.search([start, *starts] if warm and start is not None else starts)
 
     def due(self, data: Dataset, fitted: int) -> bool:
         """Whether hyper-parameters of a fit that knew the events up to `fitted` are to be searched again."""
@@ -245,6 +249,16 @@ class Likelihood:
     def parameters(self) -> int:
         """Number of length-scales."""
         return int(self.groups.max()) + 1 if len(self.groups) else 0
+
+    def thinned(self, count: int) -> Likelihood:
+        """Return the likelihood of `count` of the observations, evenly from first to last."""
+        rows = torch.linspace(0, len(self.y) - 1, count, device=self.y.device).round().long()
+        return replace(
+            self,
+            inputs_in_units=self.inputs_in_units[rows],
+            y=self.y[rows],
+            given_noise=self.given_noise[rows],
+        )
 
     def inputs(self, hyperparameters: Hyperparameters) -> Inputs:
         """Return the column rates at these hyper-parameters."""
