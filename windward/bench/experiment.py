@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 from windward.bench.metrics import Metric
 from windward.bench.problem import Problem
 from windward.errors import ArgumentError
+from windward.objectives import Objective
 from windward.policy import Policy
 
 Method: TypeAlias = Callable[[Problem], Policy]
@@ -40,11 +41,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of a panel: a method on a case."""
+    """One line of a panel: a method on a case; `series` is another of its series than the panel's metric."""
 
     label: str
     case: str
     method: str
+    series: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +100,9 @@ class OwnRun:
 class Experiment:
     """One figure or table of a paper.
 
-    `metrics` are recorded for every run; `panels` say what is shown. `timing` marks a table of seconds, which is run one
-    process at a time. `own` replaces the study's loop for what is no study.
+    `metrics` are recorded for every run; `panels` say what is shown. `reports` are the objectives by which, after every
+    round, one of the evaluated decisions is reported, for metrics of reports. `timing` marks a table of seconds, which is
+    run one process at a time. `own` replaces the study's loop for what is no study.
     """
 
     name: str
@@ -114,6 +117,7 @@ class Experiment:
     quick: Quick
     claims: tuple[Claim, ...] = ()
     published: tuple[Published, ...] = ()
+    reports: Mapping[str, Objective] = field(default_factory=dict)
     world: str = ""
     timing: bool = False
     notes: str = ""

@@ -6,9 +6,9 @@
     received_gap        f* less the best value *received* so far (Verma2022)
     received_percent    100 (1 - the best value received so far), for accuracies
     summed_contextual   sum over t of max_x f(x, c_t) - f(x_t, c_t), for contexts known before the decision
-    reported            g(r_t), r_t the decision that `recommend()` reports after round t
+    reported            g(r_t), r_t the decision reported after round t
     best_reported       least g(x*) - g(r_s) of the decisions reported so far (Nguyen2020)
-    tested              100 (1 - score on the test data) of the decision reported after each round
+    tested              100 (1 - score on the test data) of the decision reported after each round, or after the last
     seconds             what the suggestions took so far
 
 A number that does not exist yet, such as the best of nothing received, is NaN.
@@ -17,8 +17,8 @@ A number that does not exist yet, such as the best of nothing received, is NaN.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import torch
@@ -35,7 +35,8 @@ class Trace:
     """What happened in one run, round by round.
 
     `values` are without noise, `received` with it; `arrived` is the round after whose ask each value was told, -1 where it
-    was not; `reports` are the decisions `recommend()` gave after each round, NaN before there was anything to report.
+    was not; `reports` are the decisions reported after each round, by the name of what they were chosen by, NaN before there
+    was anything to report.
     """
 
     decisions: Tensor  # "t d"
@@ -44,7 +45,7 @@ class Trace:
     received: Tensor  # "t"
     arrived: Tensor  # "t"
     seconds: Tensor  # "t": of each suggestion
-    reports: Tensor | None = None  # "t d"
+    reports: Mapping[str, Tensor] = field(default_factory=dict)  # "t d" each
 
     def __len__(self) -> int:
         return len(self.values)
@@ -55,14 +56,13 @@ Series: TypeAlias = Callable[[Problem, Trace], Tensor]
 
 @dataclass(frozen=True)
 class Metric:
-    """A named series; `label` stands on the axis, `lower` says which way is better, `reports` that it needs reports."""
+    """A named series; `label` stands on the axis, `lower` says which way is better, `log` that the axis is logarithmic."""
 
     name: str
     label: str
     series: Series
     lower: bool = True
     log: bool = False
-    reports: bool = False
 
 
 @dataclass(frozen=True)
@@ -148,28 +148,36 @@ def summed_contextual(problem: Problem, trace: Trace) -> Tensor:
     return torch.tensor(gaps, dtype=torch.float64).cumsum(0)
 
 
-def reported(goal: Goal) -> Series:
+def reported(goal: Goal, report: str) -> Series:
     """Return the objective at the decision reported after each round."""
-    return lambda problem, trace: _at_reports(trace, lambda decisions: goal.worth(problem, decisions))
+    return lambda problem, trace: _at_reports(trace, report, lambda decisions: goal.worth(problem, decisions))
 
 
-def best_reported(goal: Goal) -> Series:
+def best_reported(goal: Goal, report: str) -> Series:
     """Return the least regret of any decision reported so far."""
 
     def series(problem: Problem, trace: Trace) -> Tensor:
-        gaps = goal.best(problem) - reported(goal)(problem, trace)
+        gaps = goal.best(problem) - reported(goal, report)(problem, trace)
         least = torch.where(gaps.isnan(), math.inf, gaps).cummin(0).values
         return least.masked_fill(least.isinf(), math.nan)
 
     return series
 
 
-def tested(problem: Problem, trace: Trace) -> Tensor:
-    """Return the error in percent on the problem's test data of the decision reported after each round; `"t"`."""
-    score = problem.test
-    if score is None:
-        raise ArgumentError(f"problem {problem.name!r} has no test data to judge by (Problem(test=...)).")
-    return 100.0 * (1.0 - _at_reports(trace, score))
+def tested(report: str, *, last: bool = False) -> Series:
+    """Return the error in percent on the problem's test data at the decision reported after each round, or the `last`."""
+
+    def series(problem: Problem, trace: Trace) -> Tensor:
+        score = problem.test
+        if score is None:
+            raise ArgumentError(f"problem {problem.name!r} has no test data to judge by (Problem(test=...)).")
+        if not last:
+            return 100.0 * (1.0 - _at_reports(trace, report, score))
+        result = torch.full((len(trace),), math.nan, dtype=torch.float64)
+        result[-1] = 100.0 * (1.0 - score(trace.reports[report][-1:])[0])
+        return result
+
+    return series
 
 
 def summed_seconds(problem: Problem, trace: Trace) -> Tensor:
@@ -177,12 +185,11 @@ def summed_seconds(problem: Problem, trace: Trace) -> Tensor:
     return trace.seconds.cumsum(0)
 
 
-def _at_reports(trace: Trace, function: Callable[[Tensor], Tensor]) -> Tensor:
-    assert trace.reports is not None, "the run kept no reports"
-    known = ~trace.reports.isnan().any(-1)
+def _at_reports(trace: Trace, report: str, function: Callable[[Tensor], Tensor]) -> Tensor:
+    known = ~trace.reports[report].isnan().any(-1)
     result = torch.full((len(trace),), math.nan, dtype=torch.float64)
     if bool(known.any()):
-        rows, place = torch.unique(trace.reports[known], dim=0, return_inverse=True)
+        rows, place = torch.unique(trace.reports[report][known], dim=0, return_inverse=True)
         result[known] = function(rows)[place]
     return result
 
@@ -193,5 +200,4 @@ CUMULATIVE_REWARD = Metric("cumulative_reward", "cumulative reward", summed_rewa
 RECEIVED_REGRET = Metric("received_regret", "simple regret of received values", received_gap)
 RECEIVED_ERROR = Metric("received_error", "validation error, %", received_percent)
 CONTEXTUAL_REGRET = Metric("contextual_regret", "cumulative regret", summed_contextual)
-TEST_ERROR = Metric("test_error", "test error, %", tested, reports=True)
 SECONDS = Metric("seconds", "seconds of suggestions", summed_seconds)

@@ -24,9 +24,12 @@ from windward.bench.metrics import Trace
 from windward.bench.problem import Problem
 from windward.bench.problems import problem as registered
 from windward.errors import ArgumentError
+from windward.feedback import fit_arrived
+from windward.objectives import Objective
 from windward.parameters import Categorical, Integer, Parameter, Value
 from windward.policy import Policy
 from windward.study import Study
+from windward.surrogate import Start
 
 # Version of a record's fields; a reader refuses what it does not know.
 FORMAT = 1
@@ -71,18 +74,27 @@ class _World:
 
 
 def play(
-    problem: Problem, policy: Policy, rounds: int, *, world: str, case: str, seed: int, reports: bool = False
+    problem: Problem,
+    policy: Policy,
+    rounds: int,
+    *,
+    world: str,
+    case: str,
+    seed: int,
+    reports: Mapping[str, Objective] | None = None,
 ) -> tuple[Trace, float]:
     """Play the rounds; return what happened, and the seconds that reports took.
 
     A value is told after the ask at which it is due: a delay of 0 is told before the next ask. Contexts are revealed at
-    once. With `reports` the study is asked for its recommendation after every round.
+    once. `reports` are objectives by which one of the evaluated decisions is reported after every round.
     """
     nature = _World.of(problem, world, case, seed)
     study = Study(problem.space, policy, seed=world_seed(world, case, seed, "study") % 2**53)
     asked: list[tuple[Tensor, Tensor, float, float]] = []
     due: dict[int, list[int]] = {}
-    arrived, ask_seconds, report_seconds, reported = [-1] * rounds, [], 0.0, []
+    reports = reports or {}
+    reported: dict[str, list[Tensor]] = {name: [] for name in reports}
+    arrived, ask_seconds, report_seconds = [-1] * rounds, [], 0.0
     for turn in range(rounds):
         context, noise, delay = nature.draw(turn)
         shown = values_of(problem.space.context, context)
@@ -103,7 +115,8 @@ def play(
             arrived[id] = turn
         if reports:
             began = time.perf_counter()
-            reported.append(_report(study, problem))
+            for name, decision in report_decisions(study, reports).items():
+                reported[name].append(decision)
             report_seconds += time.perf_counter() - began
     trace = Trace(
         decisions=torch.stack([row[0] for row in asked]),
@@ -112,7 +125,7 @@ def play(
         received=torch.tensor([row[3] for row in asked], dtype=torch.float64),
         arrived=torch.tensor(arrived),
         seconds=torch.tensor(ask_seconds, dtype=torch.float64),
-        reports=torch.stack(reported) if reports else None,
+        reports={name: torch.stack(rows) for name, rows in reported.items()},
     )
     return trace, report_seconds
 
@@ -148,9 +161,8 @@ def _study_fields(
 ) -> dict[str, Any]:
     problem = make_problem(case, seed, data)
     policy = experiment.methods[method](problem)
-    reports = any(metric.reports for metric in experiment.metrics)
     trace, report_seconds = play(
-        problem, policy, rounds, world=experiment.world, case=case.name, seed=seed, reports=reports
+        problem, policy, rounds, world=experiment.world, case=case.name, seed=seed, reports=experiment.reports
     )
     return {
         "decisions": rounded(trace.decisions.tolist()),
@@ -158,7 +170,7 @@ def _study_fields(
         "values": rounded(trace.values.tolist()),
         "received": rounded(trace.received.tolist()) if problem.noise else None,
         "arrived": trace.arrived.tolist() if problem.delay is not None else None,
-        "reports": None if trace.reports is None else rounded(trace.reports.tolist()),
+        "reports": {name: rounded(rows.tolist()) for name, rows in trace.reports.items()} or None,
         "series": {metric.name: rounded(metric.series(problem, trace).tolist()) for metric in experiment.metrics},
         "ask_seconds": rounded(trace.seconds.tolist(), 4),
         "ask_total": rounded(float(trace.seconds.sum())),
@@ -166,10 +178,26 @@ def _study_fields(
     }
 
 
-def _report(study: Study, problem: Problem) -> Tensor:
-    if not study.trials.arrived:
-        return torch.full((len(problem.space.decision),), math.nan, dtype=torch.float64)
-    return numbers_of(problem.space.decision, study.recommend().decision)
+def report_decisions(study: Study, objectives: Mapping[str, Objective]) -> dict[str, Tensor]:
+    """Return, for each objective, the evaluated decision that is best by the posterior mean; NaN while there is none.
+
+    It is what `recommend()` gives under `Report(objective, "evaluated")`, without intervals and with one fit for all.
+    """
+    trials = study.policy.view(study.trials)
+    width = len(study.space.decision)
+    if not trials.arrived:
+        return dict.fromkeys(objectives, torch.full((width,), math.nan, dtype=torch.float64))
+    generator = torch.Generator().manual_seed(0)  # of context models that draw; those of the papers that report do not
+    contexts = study.policy.context_model(trials.space, trials, trials.space.encode_given(None), generator)
+    assert contexts is not None
+    posterior = fit_arrived(trials, study.policy.surrogate, Start())
+    with torch.no_grad():
+        mean = posterior.marginals(trials.dataset.x, contexts.points)[0]
+    found = {}
+    for name, objective in objectives.items():
+        place = int(objective.bind(contexts, trials.contexts_seen)(mean).argmax())
+        found[name] = numbers_of(study.space.decision, trials.arrived[place].decision)
+    return found
 
 
 def values_of(parameters: Mapping[str, Parameter], row: Tensor) -> dict[str, Value]:
