@@ -9,7 +9,6 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -18,37 +17,28 @@ from windward.errors import WindwardError
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-class _Seeds(click.ParamType):
-    """`5` (the first five of the paper's), `100-104`, or `3,7,9`."""
-
-    name = "seeds"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | tuple[int, ...]:
-        if not isinstance(value, str):
-            return value  # type: ignore[no-any-return]
-        if re.fullmatch(r"[1-9]\d*", value):
-            return int(value)
-        if span := re.fullmatch(r"(\d+)-(\d+)", value):
-            low, high = int(span[1]), int(span[2])
-            if low <= high:
-                return tuple(range(low, high + 1))
-        if re.fullmatch(r"\d+(,\d+)+,?|\d+,", value):
-            return tuple(dict.fromkeys(int(part) for part in value.split(",") if part))
-        self.fail(f"{value!r} is no count (5), range (100-104) or list (3,7,9).", param, ctx)
+def _seeds(context: click.Context, parameter: click.Parameter, text: str | None) -> int | tuple[int, ...] | None:
+    """Read `5` (the first five of the paper's), `100-104`, or `3,7,9`."""
+    if text is None:
+        return None
+    if re.fullmatch(r"[1-9]\d*", text):
+        return int(text)
+    span = re.fullmatch(r"(\d+)-(\d+)", text)
+    if span and int(span[1]) <= int(span[2]):
+        return tuple(range(int(span[1]), int(span[2]) + 1))
+    if re.fullmatch(r"\d+(,\d+)+,?|\d+,", text):
+        return tuple(dict.fromkeys(int(part) for part in text.split(",") if part))
+    raise click.BadParameter(f"{text!r} is no count (5), range (100-104) or list (3,7,9).", context, parameter)
 
 
-class _Names(click.ParamType):
-    """Names with commas between them."""
-
-    name = "names"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        if not isinstance(value, str):
-            return value  # type: ignore[no-any-return]
-        names = tuple(part.strip() for part in value.split(",") if part.strip())
-        if not names:
-            self.fail("give at least one name.", param, ctx)
-        return names
+def _names(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[str, ...] | None:
+    """Read names with commas between them."""
+    if text is None:
+        return None
+    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not names:
+        raise click.BadParameter("give at least one name.", context, parameter)
+    return names
 
 
 @click.group()
@@ -73,14 +63,14 @@ def list_command() -> None:
 
 @bench.command()
 @click.argument("experiment")
-@click.option("--seeds", type=_Seeds(), help="How many of the paper's seeds, a range 100-104, or a list 3,7,9.")
+@click.option("--seeds", callback=_seeds, help="How many of the paper's seeds, a range 100-104, or a list 3,7,9.")
 @click.option("--rounds", type=click.IntRange(min=1), help="Rounds of every run, in place of the paper's.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes at once; one per core (tables of times: one).")
 @click.option("--out", type=FOLDER, help="Folder of the records.  [default: bench-results/<experiment>[-quick]]")
 @click.option("--quick", is_flag=True, help="A small size, under three minutes on two cores.")
 @click.option("--data", type=click.Path(file_okay=False, exists=True, path_type=Path), help="Folder of the data files.")
-@click.option("--problems", type=_Names(), help="Only these problems, with commas between them.")
-@click.option("--methods", type=_Names(), help="Only these methods, with commas between them.")
+@click.option("--problems", callback=_names, help="Only these problems, with commas between them.")
+@click.option("--methods", callback=_names, help="Only these methods, with commas between them.")
 @click.option(
     "--with",
     "extras",
@@ -151,7 +141,9 @@ def _run(
     if isinstance(seeds, int):
         if seeds > len(found.seeds):
             low, high = found.seeds[0], found.seeds[0] + seeds - 1
-            raise click.UsageError(f"--seeds {seeds}: {name} has {len(found.seeds)}; name more by --seeds {low}-{high}.")
+            raise click.UsageError(
+                f"--seeds {seeds}: {name} has {len(found.seeds)}; name more by --seeds {low}-{high}."
+            )
         seeds = found.seeds[:seeds]
     folder = out or Path("bench-results") / (f"{name}-quick" if quick else name)
     settings = Settings(
@@ -195,4 +187,3 @@ def _report(paths: tuple[Path, ...], out: Path | None, compact: Path | None, fig
     written = write_report(found, out or first / "report", figures=figures)
     for page in written:
         click.echo(str(page))
-

@@ -82,8 +82,7 @@ def runs_of(panel: Panel, records: Sequence[Record]) -> dict[str, Runs]:
         rows = {
             record["seed"]: record
             for record in records
-            if (record["problem"], record["method"]) == (curve.case, curve.method)
-            and series in record["series"]
+            if (record["problem"], record["method"]) == (curve.case, curve.method) and series in record["series"]
         }
         if not rows:
             continue

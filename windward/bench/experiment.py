@@ -187,7 +187,9 @@ def panel_per_case(
             title=case.name,
             metric=metric,
             marks=marks,
-            curves=tuple(Curve(name, case.name, name) for name in names if case.methods is None or name in case.methods),
+            curves=tuple(
+                Curve(name, case.name, name) for name in names if case.methods is None or name in case.methods
+            ),
         )
         for case in cases
     )

@@ -8,7 +8,7 @@
     summed_contextual   sum over t of max_x f(x, c_t) - f(x_t, c_t), for contexts known before the decision
     reported            g(r_t), r_t the decision reported after round t
     best_reported       least g(x*) - g(r_s) of the decisions reported so far (Nguyen2020)
-    tested              100 (1 - score on the test data) of the decision reported after each round, or after the last
+    error_on_test       100 (1 - score on the test data) of the decision reported after each round, or after the last
     seconds             what the suggestions took so far
 
 A number that does not exist yet, such as the best of nothing received, is NaN.
@@ -164,7 +164,7 @@ def best_reported(goal: Goal, report: str) -> Series:
     return series
 
 
-def tested(report: str, *, last: bool = False) -> Series:
+def error_on_test(report: str, *, last: bool = False) -> Series:
     """Return the error in percent on the problem's test data at the decision reported after each round, or the `last`."""
 
     def series(problem: Problem, trace: Trace) -> Tensor:

@@ -205,7 +205,8 @@ def values_of(parameters: Mapping[str, Parameter], row: Tensor) -> dict[str, Val
     if len(row) != len(parameters):
         raise ArgumentError(f"a problem gave {len(row)} numbers for {list(parameters)}; give one for each.")
     return {
-        name: _value(parameter, number) for (name, parameter), number in zip(parameters.items(), row.tolist(), strict=True)
+        name: _value(parameter, number)
+        for (name, parameter), number in zip(parameters.items(), row.tolist(), strict=True)
     }
 
 

@@ -45,10 +45,9 @@ def read(file: Path) -> tuple[list[Record], int]:
     """Return the records of a file, the later one where two are of the same run, and how many lines were torn."""
     if not file.exists():
         return [], 0
-    opened = gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8")
     found: dict[tuple[Key, int], Record] = {}
     torn = 0
-    with opened as lines:
+    with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as lines:
         for line in lines:
             if not line.strip():
                 continue

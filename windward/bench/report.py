@@ -115,7 +115,7 @@ def comparisons(experiment: Experiment, shown: Sequence[tuple[Panel, Mapping[str
     if not judged:
         return [f"None of the {len(found)} orders the paper claims was run.", ""]
     lines = [
-        "Orders the paper claims. The advantage is how much better the first method is, paired by seed, with its 95 % interval.",
+        "Orders the paper claims. Advantage: how much better the first method is, paired by seed, with a 95 % interval.",
         "",
         "| panel | claim | round | pairs | advantage | verdict |",
         "| --- | --- | ---: | ---: | ---: | --- |",
@@ -172,5 +172,3 @@ def _span(values: Sequence[int]) -> str:
     if len(values) > 2 and values[-1] - values[0] == len(values) - 1:
         return f"{values[0]} to {values[-1]}"
     return ", ".join(map(str, values))
-
-

@@ -279,5 +279,3 @@ def _work(name: str, extras: Path | None, job: Job, data: Path | None) -> Record
     except Exception:
         return traceback.format_exc()
     return _guarded(found, job, data)
-
-

@@ -69,7 +69,7 @@ class Watching:
         if self._bar is not None:
             self._bar.console.print(text, markup=False, highlight=False)
         else:
-            print(text, file=self._stream, flush=True)  # noqa: T201
+            print(text, file=self._stream, flush=True)
 
 
 @contextmanager

@@ -14,14 +14,13 @@ from windward.bench.experiment import (
     Case,
     Experiment,
     Method,
-    Metric,
     OwnRun,
     Published,
     Quick,
     panel_per_case,
 )
 from windward.bench.experiments.parts import ahead, level
-from windward.bench.metrics import CUMULATIVE_REGRET, CUMULATIVE_REWARD, SECONDS, summed_reward
+from windward.bench.metrics import CUMULATIVE_REGRET, CUMULATIVE_REWARD, SECONDS, Metric, summed_reward
 from windward.bench.play import world_seed
 from windward.bench.problems.expectations import complicated
 from windward.contexts.density import bandwidths
@@ -190,4 +189,3 @@ TABLE_2 = Experiment(
 )
 
 EXPERIMENTS = (FIGURE_1, FIGURE_2, TABLE_1, TABLE_2)
-
