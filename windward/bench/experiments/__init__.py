@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from windward.bench.experiment import Experiment, check_known
-from windward.bench.experiments import huang, micheli
+from windward.bench.experiments import huang, micheli, nguyen, tay, verma
 
-_BY_NAME: dict[str, Experiment] = {found.name: found for module in (huang, micheli) for found in module.EXPERIMENTS}
+_BY_NAME: dict[str, Experiment] = {
+    found.name: found for module in (huang, micheli, tay, verma, nguyen) for found in module.EXPERIMENTS
+}
 
 
 def experiments() -> dict[str, Experiment]:
