@@ -7,7 +7,8 @@
     |-- IncompatibleError(TypeError)    parts that do not go together, or a part that does not go with a space
     |-- SolverError(RuntimeError)       a numerical routine could not certify its answer
     |-- JournalError(RuntimeError)      the log cannot be reached, read or written
-    `-- MissingDependency(ImportError)  an optional package is needed; the message has the command
+    |-- MissingDependency(ImportError)  an optional package is needed; the message has the command
+    `-- MissingData(LookupError)        a file of data is needed; the message says which, where, and from where
 
 Each message says what was given, what is needed and what to do, in the words the caller typed.
 An error raised by a study leaves the study as it was.
@@ -44,3 +45,7 @@ class JournalError(WindwardError, RuntimeError):
 
 class MissingDependency(WindwardError, ImportError):
     """An optional package is needed."""
+
+
+class MissingData(WindwardError, LookupError):
+    """A file of data is needed that the user's folder does not hold."""
