@@ -20,6 +20,7 @@ from torch import Tensor
 
 from windward.asking import versions
 from windward.bench.experiment import Case, Experiment, Record
+from windward.bench.listed import PARTS, among_listed
 from windward.bench.metrics import Trace
 from windward.bench.problem import Problem
 from windward.bench.problems import problem as registered
@@ -89,7 +90,8 @@ def play(
     once. `reports` are objectives by which one of the evaluated decisions is reported after every round.
     """
     nature = _World.of(problem, world, case, seed)
-    study = Study(problem.space, policy, seed=world_seed(world, case, seed, "study") % 2**53)
+    policy = among_listed(policy, problem)
+    study = Study(problem.space, policy, seed=world_seed(world, case, seed, "study") % 2**53, parts=PARTS)
     asked: list[tuple[Tensor, Tensor, float, float]] = []
     due: dict[int, list[int]] = {}
     reports = reports or {}

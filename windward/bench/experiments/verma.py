@@ -2,16 +2,14 @@
 
 Settings of Sec. 6 and App. C: delays Poisson(10) or fixed at 10 asks, patience m = 20, worst value 0, 5 initial points that
 are delayed too, beta_t = B_y = 1, 10 repeats; regret and error are those of the best value *received*. Contextual problems:
-Poisson(3), m = 6, the context known before the decision, the sum of regrets.
+Poisson(3), m = 6, the context known before the decision, the sum of regrets. Deviation: hyper-parameters are fitted in every
+round (the paper: every ten), and suggestions of all methods keep a least distance from pending ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
-
-import torch
 
 from windward import papers
 from windward.beliefs import UpperConfidence
@@ -19,13 +17,13 @@ from windward.bench.experiment import Case, Claim, Curve, Experiment, Make, Meth
 from windward.bench.experiments.parts import ahead
 from windward.bench.metrics import CONTEXTUAL_REGRET, RECEIVED_ERROR, RECEIVED_REGRET, Metric
 from windward.bench.problem import Problem
+from windward.bench.problems import Delayed, Fixed, Poisson
 from windward.bench.problems import problem as registered
 from windward.contexts import Empirical
 from windward.design import Sobol
 from windward.feedback import Ignore
 from windward.policy import Policy
 
-Delay = Callable[[torch.Generator], int | None]
 MEAN, PATIENCE = 10, 20
 UCB = ("GP-UCB", "GP-BUCB", "GP-UCB-SDF")
 THOMPSON = ("asy-TS", "GP-BTS", "GP-TS-SDF")
@@ -33,24 +31,9 @@ SEEDS = tuple(range(10))
 ROUNDS, MARKS = 100, (20, 30, 50, 100)
 
 
-def poisson(mean: float) -> Delay:
-    """Return delays that follow a Poisson distribution."""
-    rate = torch.tensor(float(mean), dtype=torch.float64)
-    return lambda generator: int(torch.poisson(rate, generator))
-
-
-def fixed(rounds: int) -> Delay:
-    """Return delays of always the same number of rounds."""
-    return lambda generator: rounds
-
-
-def delayed(name: str, delay: Delay) -> Make:
+def delayed(name: str, delay: Poisson | Fixed) -> Make:
     """Return what makes a problem whose values are late."""
-
-    def make(seed: int, data: Path | None) -> Problem:
-        return replace(registered(name, seed=seed, data=data), delay=delay)
-
-    return make
+    return lambda seed, data: Delayed(delay)(registered(name, seed=seed, data=data))
 
 
 def ignoring(problem: Problem) -> Policy:
@@ -80,10 +63,10 @@ def pairs(title: str, names: tuple[str, ...]) -> tuple[Claim, ...]:
     return ahead([title], [names[-1]], names[:-1])
 
 
-DELAYS = {"Poisson(10)": poisson(MEAN), "fixed 10": fixed(MEAN)}
+DELAYS = {"Poisson(10)": Poisson(MEAN), "fixed 10": Fixed(MEAN)}
 
 MEANS, PATIENCES = (5, 10, 20), (5, 10, 20, 40)
-SYNTHETIC = "verma-synthetic"
+SYNTHETIC = "gp-1"
 
 
 def _patient(patience: int) -> Method:
@@ -95,12 +78,12 @@ COMPARED = (*UCB, *THOMPSON)
 LATE = (
     Case(
         name="Poisson(10)",
-        problem=delayed(SYNTHETIC, poisson(10)),
+        problem=delayed(SYNTHETIC, Poisson(10)),
         methods=(*COMPARED, "GP-UCB-SDF m=5", "GP-UCB-SDF m=10", "GP-UCB-SDF m=40"),
     ),
-    Case(name="fixed 10", problem=delayed(SYNTHETIC, fixed(10)), methods=COMPARED),
-    Case(name="Poisson(5)", problem=delayed(SYNTHETIC, poisson(5)), methods=("GP-UCB-SDF m=10",)),
-    Case(name="Poisson(20)", problem=delayed(SYNTHETIC, poisson(20)), methods=("GP-UCB-SDF m=40",)),
+    Case(name="fixed 10", problem=delayed(SYNTHETIC, Fixed(10)), methods=COMPARED),
+    Case(name="Poisson(5)", problem=delayed(SYNTHETIC, Poisson(5)), methods=("GP-UCB-SDF m=10",)),
+    Case(name="Poisson(20)", problem=delayed(SYNTHETIC, Poisson(20)), methods=("GP-UCB-SDF m=40",)),
 )
 FIGURE_1 = Experiment(
     name="verma2022-fig1",
@@ -212,7 +195,7 @@ FIGURE_2 = Experiment(
     name="verma2022-fig2",
     source="Verma2022, Fig. 2",
     shows="Validation error of the best result received: tuning an SVM (diabetes) and a CNN (digits for MNIST).",
-    cases=(*tuning_cases("SVM", "verma-svm"), *tuning_cases("CNN", "verma-cnn")),
+    cases=(*tuning_cases("SVM", "svm-diabetes"), *tuning_cases("CNN", "cnn-digits")),
     methods=methods(PATIENCE),
     seeds=SEEDS,
     rounds=ROUNDS,
@@ -232,7 +215,7 @@ FIGURE_3 = Experiment(
     name="verma2022-fig3",
     source="Verma2022, Fig. 3",
     shows="Validation error of the best result received: tuning logistic regression (breast cancer).",
-    cases=tuning_cases("LR", "verma-lr"),
+    cases=tuning_cases("LR", "lr-breast-cancer"),
     methods=methods(PATIENCE),
     seeds=SEEDS,
     rounds=ROUNDS,
@@ -243,8 +226,8 @@ FIGURE_3 = Experiment(
 )
 
 CONTEXTUAL = (
-    Case(name="Multi-task", problem=delayed("verma-svm-tables", poisson(3)), rounds=1500),
-    Case(name="Non-stationary", problem=delayed("verma-svm-growing", poisson(3)), rounds=600),
+    Case(name="Multi-task", problem=delayed("svm-tables", Poisson(3)), rounds=1500),
+    Case(name="Non-stationary", problem=delayed("nonstationary-svm", Poisson(3)), rounds=600),
 )
 FIGURE_4 = Experiment(
     name="verma2022-fig4",
