@@ -155,7 +155,9 @@ def test_a_rule_chooses_contexts_and_reports_are_recommendations():
     trace, seconds = play.play(problem, policy, 8, world="w", case="c", seed=0, reports=objectives)
     assert set(trace.contexts[:, 0].tolist()) == {0.25, 0.75} and seconds > 0
     study = ww.Study(problem.space, policy)
-    for x, c, y in zip(trace.decisions[:, 0].tolist(), trace.contexts[:, 0].tolist(), trace.values.tolist(), strict=True):
+    for x, c, y in zip(
+        trace.decisions[:, 0].tolist(), trace.contexts[:, 0].tolist(), trace.values.tolist(), strict=True
+    ):
         study.add({"x": x}, y, context={"c": c})
     assert float(trace.reports["robust"][-1, 0]) == study.recommend().decision["x"]
     study.use(replace(policy, report=ww.Report(ww.Expected(), "evaluated")))
@@ -186,7 +188,9 @@ def test_finished_runs_are_not_repeated(tmp_path):
 
 def test_other_rounds_are_refused(tmp_path):
     run(TOY, tmp_path, cases=("toy",), seeds=(0,))
-    with pytest.raises(ww.ArgumentError, match=r"with 6 rounds, and 5 are asked for; give another --out, or --rounds 6"):
+    with pytest.raises(
+        ww.ArgumentError, match=r"with 6 rounds, and 5 are asked for; give another --out, or --rounds 6"
+    ):
         run(TOY, tmp_path, cases=("toy",), seeds=(0,), rounds=5)
 
 
@@ -310,7 +314,9 @@ def test_error_on_test_data():
     trace = trace_of([0.0, 1.0], [0.25] * 2, [0.0] * 2, [0, 1], [0.25, 0.75])
     problem = replace(toy(), test=lambda x: x[..., 0])
     assert metrics.error_on_test("r")(problem, trace).tolist() == pytest.approx([75.0, 25.0])
-    assert metrics.error_on_test("r", last=True)(problem, trace).tolist() == pytest.approx([math.nan, 25.0], nan_ok=True)
+    assert metrics.error_on_test("r", last=True)(problem, trace).tolist() == pytest.approx(
+        [math.nan, 25.0], nan_ok=True
+    )
     with pytest.raises(ww.ArgumentError, match="no test data"):
         metrics.error_on_test("r")(toy(), trace)
     with pytest.raises(ww.ArgumentError, match="no reference"):
@@ -361,7 +367,9 @@ def test_paired_differences_by_hand():
     assert runs["SBO-KDE"].error().tolist() == pytest.approx([0.0, 10.0 / math.sqrt(3)])
     found = compare.difference(Claim("toy", "SBO-KDE", "Random"), panel, runs)
     assert (found.mark, found.pairs, found.mean) == (2, 3, 2.0)
-    assert (found.low, found.high) == pytest.approx((2 - 4.302653 / math.sqrt(3), 2 + 4.302653 / math.sqrt(3)), abs=1e-6)
+    assert (found.low, found.high) == pytest.approx(
+        (2 - 4.302653 / math.sqrt(3), 2 + 4.302653 / math.sqrt(3)), abs=1e-6
+    )
     assert found.verdict == "undecided"
     higher = replace(panel, metric=replace(panel.metric, lower=False))
     assert compare.difference(Claim("toy", "SBO-KDE", "Random"), higher, runs).mean == -2.0

@@ -69,6 +69,7 @@ def list_command() -> None:
 @click.option("--out", type=FOLDER, help="Folder of the records.  [default: bench-results/<experiment>[-quick]]")
 @click.option("--quick", is_flag=True, help="A small size, under three minutes on two cores.")
 @click.option("--data", type=click.Path(file_okay=False, exists=True, path_type=Path), help="Folder of the data files.")
+@click.option("--substitutes", is_flag=True, help="Where data are missing, run a problem that needs none in its place.")
 @click.option("--problems", callback=_names, help="Only these problems, with commas between them.")
 @click.option("--methods", callback=_names, help="Only these methods, with commas between them.")
 @click.option(
@@ -85,6 +86,7 @@ def run(
     out: Path | None,
     quick: bool,
     data: Path | None,
+    substitutes: bool,
     problems: tuple[str, ...] | None,
     methods: tuple[str, ...] | None,
     extras: Path | None,
@@ -93,7 +95,7 @@ def run(
 
     Example: windward bench run huang2024-fig1 --quick
     """
-    _told(lambda: _run(experiment, seeds, rounds, workers, out, quick, data, problems, methods, extras))
+    _told(lambda: _run(experiment, seeds, rounds, workers, out, quick, data, substitutes, problems, methods, extras))
 
 
 @bench.command()
@@ -129,6 +131,7 @@ def _run(
     out: Path | None,
     quick: bool,
     data: Path | None,
+    substitutes: bool,
     problems: tuple[str, ...] | None,
     methods: tuple[str, ...] | None,
     extras: Path | None,
@@ -153,6 +156,7 @@ def _run(
         workers=workers,
         quick=quick,
         data=data,
+        substitutes=substitutes,
         cases=problems,
         methods=methods,
         extras=extras,

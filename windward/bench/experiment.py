@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import torch
+
 from windward.bench.metrics import Metric
 from windward.bench.problem import Problem
 from windward.errors import ArgumentError
@@ -30,11 +32,13 @@ Make: TypeAlias = Callable[[int, Path | None], Problem]
 class Case:
     """A problem to run: a name in the registry, or a function `(seed, data) -> Problem`.
 
-    `methods` limits which of the experiment's are run on it; `rounds` replaces the experiment's.
+    `delay` replaces the problem's. `methods` limits which of the experiment's are run on it; `rounds` replaces the
+    experiment's.
     """
 
     name: str
     problem: str | Make
+    delay: Callable[[torch.Generator], int | None] | None = None
     methods: tuple[str, ...] | None = None
     rounds: int | None = None
 

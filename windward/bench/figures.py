@@ -89,6 +89,7 @@ def draw_png(shown: Shown, title: str, file: Path) -> None:
     try:
         import matplotlib
         from matplotlib.figure import Figure
+        from matplotlib.ticker import MaxNLocator
     except ImportError as error:
         raise MissingDependency("figures need matplotlib: pip install 'windward[bench]'.") from error
     columns = columns_for(len(shown))
@@ -101,6 +102,7 @@ def draw_png(shown: Shown, title: str, file: Path) -> None:
         axes = figure.subplots(rows, columns, squeeze=False).ravel()
         for axis, (panel, runs) in zip(axes, shown, strict=False):
             _draw_panel(axis, panel, runs, styles)
+            axis.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         for axis in axes[len(shown) :]:
             axis.remove()
         handles = {line.get_label(): line for axis in axes[: len(shown)] for line in axis.get_lines()}

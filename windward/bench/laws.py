@@ -131,17 +131,17 @@ def quasi(mean: float, sd: float, low: float, high: float, *, width: int, count:
 
 def clipped_draw(laws: Sequence[Law], low: float, high: float) -> Callable[[int, torch.Generator], Tensor]:
     """Return what draws one context `"k"`, an independent draw of each law clipped to the bounds."""
-    return lambda round, generator: torch.stack([law.draw(generator) for law in laws]).clamp(low, high)
+    return lambda turn, generator: torch.stack([law.draw(generator) for law in laws]).clamp(low, high)
 
 
 def listed_draw(contexts: Contexts) -> Callable[[int, torch.Generator], Tensor]:
     """Return what draws one of the points by its weight."""
-    return lambda round, generator: contexts.draw(generator)
+    return lambda turn, generator: contexts.draw(generator)
 
 
 def no_context() -> tuple[Contexts, Callable[[int, torch.Generator], Tensor]]:
     """Return the truth and the draw of a problem without contexts: one empty point."""
-    return Contexts.uniform(torch.zeros(1, 0)), lambda round, generator: torch.zeros(0, dtype=torch.float64)
+    return Contexts.uniform(torch.zeros(1, 0)), lambda turn, generator: torch.zeros(0, dtype=torch.float64)
 
 
 def _uniform(generator: torch.Generator) -> Tensor:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,9 @@ from windward.bench.experiment import Case, Experiment, Record
 from windward.bench.listed import PARTS, among_listed
 from windward.bench.metrics import Trace
 from windward.bench.problem import Problem
+from windward.bench.problems import entry
 from windward.bench.problems import problem as registered
+from windward.bench.problems.registry import DATA_VARIABLE
 from windward.errors import ArgumentError
 from windward.feedback import fit_arrived
 from windward.objectives import Objective
@@ -44,11 +47,24 @@ def world_seed(world: str, case: str, seed: int, purpose: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 
-def make_problem(case: Case, seed: int, data: Path | None) -> Problem:
-    """Return the case's problem for a seed."""
+def stand_in(case: Case, data: Path | None, substitutes: bool) -> str | None:
+    """Return the problem that takes the place of a case whose data are missing, None where its own is used."""
+    if not substitutes or not isinstance(case.problem, str):
+        return None
+    found = entry(case.problem)
+    folder = data or os.environ.get(DATA_VARIABLE)
+    missing = [name for name in found.files if folder is None or not (Path(folder) / name).is_file()]
+    return found.substitute if missing else None
+
+
+def make_problem(case: Case, seed: int, data: Path | None, substitutes: bool = False) -> Problem:
+    """Return the case's problem for a seed; with `substitutes`, one that needs no data where its own are missing."""
     if isinstance(case.problem, str):
-        return registered(case.problem, seed=seed, data=data)
-    return case.problem(seed, data)
+        name = stand_in(case, data, substitutes) or case.problem
+        made = registered(name, seed=seed, data=data)
+    else:
+        made = case.problem(seed, data)
+    return made if case.delay is None else replace(made, delay=case.delay)
 
 
 @dataclass
@@ -132,7 +148,16 @@ def play(
     return trace, report_seconds
 
 
-def run_one(experiment: Experiment, case_name: str, method: str, seed: int, rounds: int, data: Path | None) -> Record:
+def run_one(
+    experiment: Experiment,
+    case_name: str,
+    method: str,
+    seed: int,
+    rounds: int,
+    data: Path | None = None,
+    *,
+    substitutes: bool = False,
+) -> Record:
     """Run one case with one method and one seed; return its record."""
     began = time.perf_counter()
     case = experiment.case(case_name)
@@ -144,6 +169,7 @@ def run_one(experiment: Experiment, case_name: str, method: str, seed: int, roun
         "method": method,
         "seed": seed,
         "rounds": rounds,
+        "stand_in": stand_in(case, data, substitutes),
         "versions": versions(),
         "threads": torch.get_num_threads(),
         "began": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -153,15 +179,15 @@ def run_one(experiment: Experiment, case_name: str, method: str, seed: int, roun
         record["series"] = {name: rounded(values) for name, values in result.series.items()}
         record["at"] = list(result.at)
     else:
-        record |= _study_fields(experiment, case, method, seed, rounds, data)
+        problem = make_problem(case, seed, data, substitutes)
+        record |= _study_fields(experiment, case, problem, method, seed, rounds)
     record["seconds"] = rounded(time.perf_counter() - began)
     return record
 
 
 def _study_fields(
-    experiment: Experiment, case: Case, method: str, seed: int, rounds: int, data: Path | None
+    experiment: Experiment, case: Case, problem: Problem, method: str, seed: int, rounds: int
 ) -> dict[str, Any]:
-    problem = make_problem(case, seed, data)
     policy = experiment.methods[method](problem)
     trace, report_seconds = play(
         problem, policy, rounds, world=experiment.world, case=case.name, seed=seed, reports=experiment.reports

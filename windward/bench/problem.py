@@ -63,7 +63,7 @@ class Problem:
             )
         rows = decisions.to(torch.float64).reshape(-1, decisions.shape[-1])
         step = max(1, PAIRS // len(contexts))
-        parts = [reduction(self.value(part[:, None, :], contexts.points)) for part in rows.split(step)]
+        parts = [reduction(self.value(part[:, None, :], contexts.points)) for part in torch.split(rows, step)]
         return torch.cat(parts).reshape(decisions.shape[:-1])
 
     def optimum(self, objective: Objective, contexts: Contexts | None = None) -> Optimum:

@@ -80,6 +80,9 @@ def heading(experiment: Experiment, records: Sequence[Record]) -> list[str]:
         f"{in_words(sum(record['seconds'] for record in records))} of one core in all ({'; '.join(versions)}).",
         "",
     ]
+    instead = sorted({f"{r['stand_in']} for {r['problem']}" for r in records if r.get("stand_in")})
+    if instead:
+        lines += [f"Without the papers' data; simulated or other data took their place: {', '.join(instead)}.", ""]
     return [*lines, experiment.notes, ""] if experiment.notes else lines
 
 

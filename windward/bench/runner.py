@@ -28,7 +28,7 @@ from windward.bench import records
 from windward.bench.experiment import Experiment, Make, Method, Record
 from windward.bench.experiments import experiment as registered
 from windward.bench.experiments import experiments
-from windward.bench.play import run_one
+from windward.bench.play import run_one, stand_in
 from windward.bench.records import Key
 from windward.errors import ArgumentError
 
@@ -66,6 +66,7 @@ class Settings:
     workers: int | None = None
     quick: bool = False
     data: Path | None = None
+    substitutes: bool = False
     cases: tuple[str, ...] | None = None
     methods: tuple[str, ...] | None = None
     extras: Path | None = None
@@ -125,19 +126,28 @@ def sized(experiment: Experiment, settings: Settings) -> tuple[Experiment, list[
     return experiment, jobs
 
 
-def remaining(experiment: Experiment, jobs: Sequence[Job], file: Path) -> list[Job]:
-    """Return the runs not in the file yet; refuse where it holds the same runs with other rounds."""
-    known: dict[Key, int] = {records.key_of(record): record["rounds"] for record in records.read(file)[0]}
+def remaining(experiment: Experiment, jobs: Sequence[Job], settings: Settings) -> list[Job]:
+    """Return the runs not in the file yet; refuse where it holds the same runs with other rounds or on other data."""
+    file = settings.out / records.FILE
+    known: dict[Key, Record] = {records.key_of(record): record for record in records.read(file)[0]}
     left = []
     for job in jobs:
-        rounds = known.get((experiment.world, job.case, job.method, job.seed))
-        if rounds is not None and rounds != job.rounds:
-            raise ArgumentError(
-                f"{file}: it holds {job.method} on {job.case}, seed {job.seed}, with {rounds} rounds, and {job.rounds} are "
-                f"asked for; give another --out, or --rounds {rounds}."
-            )
-        if rounds is None:
+        record = known.get((experiment.world, job.case, job.method, job.seed))
+        if record is None:
             left.append(job)
+            continue
+        what = f"{file}: it holds {job.method} on {job.case}, seed {job.seed},"
+        if record["rounds"] != job.rounds:
+            raise ArgumentError(
+                f"{what} with {record['rounds']} rounds, and {job.rounds} are asked for; give another --out, or --rounds "
+                f"{record['rounds']}."
+            )
+        instead = stand_in(experiment.case(job.case), settings.data, settings.substitutes)
+        if record["stand_in"] != instead:
+            raise ArgumentError(
+                f"{what} run on {record['stand_in'] or 'its own data'}, and {instead or 'its own data'} is asked for; give "
+                "another --out."
+            )
     return left
 
 
@@ -145,7 +155,7 @@ def run_experiment(experiment: Experiment, settings: Settings, watcher: Watcher)
     """Do what is left of an experiment; Ctrl-C raises KeyboardInterrupt, with all finished runs written."""
     experiment, jobs = sized(experiment, settings)
     file = settings.out / records.FILE
-    left = remaining(experiment, jobs, file)
+    left = remaining(experiment, jobs, settings)
     outcome = Outcome(skipped=len(jobs) - len(left))
     workers = settings.workers or (1 if experiment.timing else os.cpu_count() or 1)
     workers = max(1, min(workers, len(left)))
@@ -168,7 +178,7 @@ def run_experiment(experiment: Experiment, settings: Settings, watcher: Watcher)
     if workers == 1:
         with _one_thread():
             for job in left:
-                take(job, _guarded(experiment, job, settings.data))
+                take(job, _guarded(experiment, job, settings))
     else:
         _in_processes(experiment, left, workers, settings, take)
     return outcome
@@ -197,9 +207,17 @@ class _Clock:
         return total / self._workers
 
 
-def _guarded(experiment: Experiment, job: Job, data: Path | None) -> Record | str:
+def _guarded(experiment: Experiment, job: Job, settings: Settings) -> Record | str:
     try:
-        return run_one(experiment, job.case, job.method, job.seed, job.rounds, data)
+        return run_one(
+            experiment,
+            job.case,
+            job.method,
+            job.seed,
+            job.rounds,
+            settings.data,
+            substitutes=settings.substitutes,
+        )
     except Exception:
         return traceback.format_exc()
 
@@ -243,7 +261,7 @@ def _in_processes(
         pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(os.getpid(), stop))
         try:
             for job in jobs:
-                flying[pool.submit(_work, experiment.name, settings.extras, job, settings.data)] = job
+                flying[pool.submit(_work, experiment.name, job, settings)] = job
             while flying:
                 done, _ = wait(flying, return_when=FIRST_COMPLETED)
                 for future in done:
@@ -271,11 +289,11 @@ def _watch(parent: int, stop: Event) -> None:
     os._exit(1)
 
 
-def _work(name: str, extras: Path | None, job: Job, data: Path | None) -> Record | str:
+def _work(name: str, job: Job, settings: Settings) -> Record | str:
     try:
         found = registered(name)
-        if extras is not None:
-            found = found.with_extras(*load_extras(extras))
+        if settings.extras is not None:
+            found = found.with_extras(*load_extras(settings.extras))
     except Exception:
         return traceback.format_exc()
-    return _guarded(found, job, data)
+    return _guarded(found, job, settings)

@@ -54,7 +54,7 @@ BASELINES: dict[str, Method] = {
     "BQO-TS": lambda problem: papers.bqo_ts(told(problem)),
 }
 METHODS: dict[str, Method] = {**BASELINES, **{drbqo_name(rho): _drbqo(rho) for rho in RADII}}
-LOGISTIC = Case(name="Logistic", problem="nguyen-logistic")
+LOGISTIC = Case(name="Logistic", problem="logistic")
 REPORTS: dict[str, Objective] = {by(None): Expected(), **{by(rho): robust(rho) for rho in RADII}}
 
 
@@ -183,7 +183,8 @@ FIGURE_5 = replace(
 )
 
 SHIFTED = tuple(
-    Case(name=name, problem=f"nguyen-{name.lower()}") for name in ("Beale", "Eggholder", "Hartmann", "Levy")
+    Case(name=name, problem=problem)
+    for name, problem in {"Beale": "beale", "Eggholder": "eggholder", "Hartmann": "hartmann-6", "Levy": "levy"}.items()
 )
 SHIFTED_REPORTS = {by(None): Expected(), by(1.0): robust(1.0)}
 VALUES = {
@@ -237,7 +238,7 @@ FOLDS: dict[str, Method] = {"MTBO": lambda problem: papers.mtbo(told(problem)), 
 FOLD_REPORTS: dict[str, Objective] = {by(None): Expected(), **{by(rho): robust(rho) for rho in CROSS_VALIDATED_RADII}}
 ROUND_ERRORS = {r: Metric(f"test error by {r}", "test error, %", error_on_test(r)) for r in FOLD_REPORTS}
 FINAL_ERRORS = {r: Metric(f"test error by {r}", "test error, %", error_on_test(r, last=True)) for r in FOLD_REPORTS}
-SVM_CASES = (Case(name="Glass", problem="nguyen-svm-glass"), Case(name="Sonar", problem="nguyen-svm-sonar"))
+SVM_CASES = (Case(name="Glass", problem="svm-glass"), Case(name="Sonar", problem="svm-sonar"))
 FIGURE_7 = Experiment(
     name="nguyen2020-fig7",
     source="Nguyen2020, Fig. 7",
@@ -266,8 +267,8 @@ FIGURE_7 = Experiment(
 )
 
 TABLE_CASES = (
-    Case(name="ElasticNet", problem="nguyen-elasticnet", rounds=66),
-    Case(name="CNN", problem="nguyen-cnn", rounds=99),
+    Case(name="ElasticNet", problem="elastic-net-digits", rounds=66),
+    Case(name="CNN", problem="cnn-cv-digits", rounds=99),
 )
 TABLE_METHODS = {**FOLDS, **{drbqo_name(rho): _drbqo(rho) for rho in CROSS_VALIDATED_RADII}}
 PUBLISHED_ERRORS = {

@@ -13,12 +13,11 @@ from dataclasses import replace
 
 from windward import papers
 from windward.beliefs import UpperConfidence
-from windward.bench.experiment import Case, Claim, Curve, Experiment, Make, Method, Panel, Published, Quick
+from windward.bench.experiment import Case, Claim, Curve, Experiment, Method, Panel, Published, Quick
 from windward.bench.experiments.parts import ahead
 from windward.bench.metrics import CONTEXTUAL_REGRET, RECEIVED_ERROR, RECEIVED_REGRET, Metric
 from windward.bench.problem import Problem
-from windward.bench.problems import Delayed, Fixed, Poisson
-from windward.bench.problems import problem as registered
+from windward.bench.problems import Fixed, Poisson
 from windward.contexts import Empirical
 from windward.design import Sobol
 from windward.feedback import Ignore
@@ -29,11 +28,6 @@ UCB = ("GP-UCB", "GP-BUCB", "GP-UCB-SDF")
 THOMPSON = ("asy-TS", "GP-BTS", "GP-TS-SDF")
 SEEDS = tuple(range(10))
 ROUNDS, MARKS = 100, (20, 30, 50, 100)
-
-
-def delayed(name: str, delay: Poisson | Fixed) -> Make:
-    """Return what makes a problem whose values are late."""
-    return lambda seed, data: Delayed(delay)(registered(name, seed=seed, data=data))
 
 
 def ignoring(problem: Problem) -> Policy:
@@ -78,12 +72,13 @@ COMPARED = (*UCB, *THOMPSON)
 LATE = (
     Case(
         name="Poisson(10)",
-        problem=delayed(SYNTHETIC, Poisson(10)),
+        problem=SYNTHETIC,
+        delay=Poisson(10),
         methods=(*COMPARED, "GP-UCB-SDF m=5", "GP-UCB-SDF m=10", "GP-UCB-SDF m=40"),
     ),
-    Case(name="fixed 10", problem=delayed(SYNTHETIC, Fixed(10)), methods=COMPARED),
-    Case(name="Poisson(5)", problem=delayed(SYNTHETIC, Poisson(5)), methods=("GP-UCB-SDF m=10",)),
-    Case(name="Poisson(20)", problem=delayed(SYNTHETIC, Poisson(20)), methods=("GP-UCB-SDF m=40",)),
+    Case(name="fixed 10", problem=SYNTHETIC, delay=Fixed(10), methods=COMPARED),
+    Case(name="Poisson(5)", problem=SYNTHETIC, delay=Poisson(5), methods=("GP-UCB-SDF m=10",)),
+    Case(name="Poisson(20)", problem=SYNTHETIC, delay=Poisson(20), methods=("GP-UCB-SDF m=40",)),
 )
 FIGURE_1 = Experiment(
     name="verma2022-fig1",
@@ -169,7 +164,7 @@ SVM_RECORDED = {
 
 def tuning_cases(model: str, problem: str) -> tuple[Case, ...]:
     """Return a model's tuning under both delays."""
-    return tuple(Case(name=f"{model}, {name}", problem=delayed(problem, delay)) for name, delay in DELAYS.items())
+    return tuple(Case(name=f"{model}, {name}", problem=problem, delay=delay) for name, delay in DELAYS.items())
 
 
 def tuning_panels(model: str) -> tuple[Panel, ...]:
@@ -226,8 +221,8 @@ FIGURE_3 = Experiment(
 )
 
 CONTEXTUAL = (
-    Case(name="Multi-task", problem=delayed("svm-tables", Poisson(3)), rounds=1500),
-    Case(name="Non-stationary", problem=delayed("nonstationary-svm", Poisson(3)), rounds=600),
+    Case(name="Multi-task", problem="svm-tables", delay=Poisson(3), rounds=1500),
+    Case(name="Non-stationary", problem="nonstationary-svm", delay=Poisson(3), rounds=600),
 )
 FIGURE_4 = Experiment(
     name="verma2022-fig4",

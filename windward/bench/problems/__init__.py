@@ -1,6 +1,6 @@
 """Every problem of the papers, by name, and wrappers that change the world around one."""
 
-from windward.bench.problems import expectations, portfolio, tay
+from windward.bench.problems import expectations, nguyen, portfolio, simulated, tay, verma
 from windward.bench.problems.delays import Fixed, Lossy, Poisson
 from windward.bench.problems.registry import Data, entry, problem, problems, register
 from windward.bench.problems.wrappers import Delayed, Noisy, Shifted
@@ -15,9 +15,12 @@ __all__ = [
     "Shifted",
     "entry",
     "expectations",
+    "nguyen",
     "portfolio",
     "problem",
     "problems",
     "register",
+    "simulated",
     "tay",
+    "verma",
 ]

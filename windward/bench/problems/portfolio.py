@@ -39,9 +39,11 @@ class Surface:
         """Return minus the loss; decisions and contexts broadcast."""
         unit = torch.tensor(LENGTH_SCALES, dtype=torch.float64)
         x, c = x / unit[:3], c / unit[3:]
-        shape = torch.broadcast_shapes(x.shape[:-1], c.shape[:-1])
+        shape = torch.broadcast_shapes(x.shape[:-1], c.shape[:-1])  # type: ignore[no-untyped-call]
         x, c = x.expand(*shape, 3).reshape(-1, 3), c.expand(*shape, 2).reshape(-1, 2)
-        means = [self._mean(torch.cat(pair, -1)) for pair in zip(x.split(PAIRS), c.split(PAIRS), strict=True)]
+        means = [
+            self._mean(torch.cat(pair, -1)) for pair in zip(torch.split(x, PAIRS), torch.split(c, PAIRS), strict=True)
+        ]
         return -(self.centre + self.scale * torch.cat(means)).reshape(shape)
 
     def _mean(self, z: Tensor) -> Tensor:
@@ -92,6 +94,6 @@ def _portfolio_normal_wide(seed: int, data: Data) -> Problem:
     return portfolio("portfolio-normal-wide", data, laws.normal(0.5, 0.2))
 
 
-@register("portfolio-uniform", files=("portfolio.csv",), substitute="portfolio-simulated")
+@register("portfolio-uniform", files=("portfolio.csv",), substitute="portfolio-simulated-uniform")
 def _portfolio_uniform(seed: int, data: Data) -> Problem:
     return portfolio("portfolio-uniform", data, laws.uniform(0.0, 1.0))

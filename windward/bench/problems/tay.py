@@ -74,14 +74,16 @@ def _gp_2_2(seed: int, data: Data) -> Problem:
 
     def value(x: Tensor, c: Tensor) -> Tensor:
         (i, j), (k, m) = places("gp-2-2", x, 32), places("gp-2-2", c, 8)
-        return table[i, j, k, m]
+        looked_up: Tensor = table[i, j, k, m]
+        return looked_up
 
     return on_grid("gp-2-2", value, grid(32, 2), grid(8, 2))
 
 
 def factor(covariance: Tensor) -> Tensor:
     """Return a lower factor of a covariance that may be singular to working precision."""
-    return torch.linalg.cholesky(covariance + JITTER * torch.eye(len(covariance), dtype=torch.float64))
+    root: Tensor = torch.linalg.cholesky(covariance + JITTER * torch.eye(len(covariance), dtype=torch.float64))
+    return root
 
 
 def places(name: str, points: Tensor, per_axis: int) -> tuple[Tensor, ...]:

@@ -85,7 +85,7 @@ class Shifted:
             problem,
             name=f"{problem.name}+shifted({list(self.by)}, {list(self.per_round)})",
             truth=truth_at(0),
-            draw=lambda round, generator: moved(problem.draw(round, generator), round),
+            draw=lambda turn, generator: moved(problem.draw(turn, generator), turn),
             reference=problem.truth if problem.reference is None else problem.reference,
             best=None,  # it was that of the truth before
             drift=truth_at if self.per_round or problem.drift is not None else None,
