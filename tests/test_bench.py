@@ -18,7 +18,7 @@ import torch
 from click.testing import CliRunner
 
 import windward as ww
-from windward.bench import compare, figures, metrics, play, records, report, runner
+from windward.bench import compare, figures, listed, metrics, play, records, report, runner
 from windward.bench.experiment import Case, Claim, Curve, Experiment, Panel, Quick, panel_per_case
 from windward.bench.experiments import experiment, experiments
 from windward.bench.metrics import Goal, Trace
@@ -164,6 +164,28 @@ def test_a_rule_chooses_contexts_and_reports_are_recommendations():
     assert float(trace.reports["expected"][-1, 0]) == study.recommend().decision["x"]
 
 
+def test_a_finite_set_of_decisions_is_all_there_is():
+    few = torch.tensor([[0.1], [0.35], [0.5], [0.9]], dtype=torch.float64)
+    problem = replace(toy(), decisions=few)
+    traces = [
+        play.play(problem, METHODS[name](problem), 9, world="w", case="c", seed=1)[0] for name in ("SBO-KDE", "Random")
+    ]
+    for trace in traces:
+        assert set(trace.decisions[:, 0].tolist()) <= {0.1, 0.35, 0.5, 0.9}
+    assert traces[0].decisions[:3].equal(traces[1].decisions[:3])  # the same design
+    assert len(set(traces[1].decisions[:, 0].tolist())) > 1
+    assert float(traces[0].decisions[-1, 0]) == 0.5  # learnt: the best of the four
+
+
+def test_listed_decisions_in_their_own_units():
+    space = ww.Space({"rate": ww.Real(1e-4, 1, log=True), "size": ww.Integer(1, 5)})
+    problem = replace(toy(), space=space, decisions=torch.tensor([[1e-2, 5.0], [1.0, 1.0]], dtype=torch.float64))
+    policy = listed.among_listed(ww.papers.random(), problem)
+    np.testing.assert_allclose(policy.maximize.points, [[0.5, 1.0], [1.0, 0.0]])
+    assert math.isinf(policy.design.rounds(space)) and ww.papers.random().design != policy.design
+    assert listed.among_listed(policy, replace(problem, decisions=None)) is policy
+
+
 def test_whole_numbers_and_categories_go_both_ways():
     parameters = {"n": ww.Integer(1, 5), "k": ww.Categorical(["a", "b"]), "r": ww.Real(0, 1)}
     row = torch.tensor([3.0, 1.0, 0.5], dtype=torch.float64)
@@ -216,6 +238,20 @@ def test_a_failed_run_is_reported_and_the_others_go_on(tmp_path):
     failure = outcome.failures[0]
     assert failure.job.method == "broken" and "no such luck" in failure.trace and "Traceback" in failure.trace
     assert {record["method"] for record in read(tmp_path)} == set(METHODS)
+
+
+def test_missing_data_and_what_stands_in_for_them(tmp_path, monkeypatch):
+    monkeypatch.delenv("WINDWARD_DATA", raising=False)
+    found, case = experiment("verma2022-fig2"), {"cases": ("SVM, Poisson(10)",), "methods": ("GP-UCB",)}
+    outcome, _ = run(found, tmp_path, seeds=(0,), rounds=2, **case)
+    assert outcome.done == 0 and "diabetes.csv" in outcome.failures[0].trace
+    outcome, watching = run(found, tmp_path, seeds=(0,), rounds=2, substitutes=True, **case)
+    assert outcome.done == 1 and watching.finish[0][0]["stand_in"] == "svm-breast-cancer"
+    assert run(found, tmp_path, seeds=(0,), rounds=2, substitutes=True, **case)[0].skipped == 1
+    with pytest.raises(ww.ArgumentError, match="run on svm-breast-cancer, and its own data is asked for"):
+        run(found, tmp_path, seeds=(0,), rounds=2, **case)
+    pages = report.write_report(read(tmp_path), tmp_path / "page", figures=False)
+    assert "svm-breast-cancer for SVM, Poisson(10)" in pages[0].read_text()
 
 
 def test_an_experiment_of_ones_own_runs_in_one_process(tmp_path):
