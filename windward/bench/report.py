@@ -77,7 +77,7 @@ def heading(experiment: Experiment, records: Sequence[Record]) -> list[str]:
         f"{experiment.source}. {experiment.shows}",
         "",
         f"Run here: {len(records)} runs, seeds {_span(seeds)}, {_span(rounds)} rounds; {size}. "
-        f"{in_words(sum(record['seconds'] for record in records))} of one core in all ({'; '.join(versions)}).",
+        f"{in_words(sum(record['seconds'] for record in records))} summed over runs ({'; '.join(versions)}).",
         "",
     ]
     instead = sorted({f"{r['stand_in']} for {r['problem']}" for r in records if r.get("stand_in")})
