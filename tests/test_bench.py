@@ -630,9 +630,11 @@ def test_a_method_and_a_problem_of_ones_own_in_worker_processes(tmp_path):
     assert "4 runs done, 0 there before, 2 failed" in answer.stdout
     assert "ZeroDivisionError" in answer.stderr and "about" in answer.stderr
     assert {(r["method"], r["seed"]) for r in read(out)} == {(m, s) for m in ("mine", "GP-UCB") for s in (100, 101)}
-    own_names = {"mine": METHODS["Random"]}
+    page = report.write_report(read(out), out / "page", figures=False)[0].read_text()
+    assert "**hill**: cumulative regret" in page and "| mine | 2 |" in page.replace("**mine**", "mine")
+    assert "0 of the paper's 210 runs" in page
     with pytest.raises(ww.ArgumentError, match="has a method 'GP-UCB' already"):
-        experiment("huang2024-fig1").with_extras({"GP-UCB": own_names["mine"]}, {})
+        experiment("huang2024-fig1").with_extras({"GP-UCB": METHODS["Random"]}, {})
     with pytest.raises(ww.ArgumentError, match="has a problem 'Ackley' already"):
         experiment("huang2024-fig1").with_extras({}, {"Ackley": toy})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from windward.bench import figures as drawing
 from windward.bench.compare import (
@@ -26,13 +27,27 @@ def write_report(records: Sequence[Record], folder: Path, *, figures: bool = Tru
     """Write `<experiment>.md`, and its figures, for each experiment the records have runs of; return the pages."""
     pages = []
     for experiment in experiments().values():
-        own = longest(of_experiment(experiment, records))
+        extended = with_strangers(experiment, records)
+        own = longest(of_experiment(extended, records))
         if own:
             folder.mkdir(parents=True, exist_ok=True)
-            pages.append(write_page(experiment, own, folder, figures=figures))
+            pages.append(write_page(extended, own, folder, figures=figures))
     if not pages:
         raise ArgumentError("these records belong to no experiment this version knows; windward bench list names them.")
     return pages
+
+
+def with_strangers(experiment: Experiment, records: Sequence[Record]) -> Experiment:
+    """Return the experiment with the methods and problems of the user's own that its records have."""
+    family = [other for other in experiments().values() if other.world == experiment.world]
+    own = [record for record in records if record["world"] == experiment.world]
+    methods = {record["method"] for record in own} - {name for other in family for name in other.methods}
+    problems = {record["problem"] for record in own} - {case.name for other in family for case in other.cases}
+    return experiment.with_extras(dict.fromkeys(sorted(methods), _not_here), dict.fromkeys(sorted(problems), _not_here))
+
+
+def _not_here(*_: object) -> NoReturn:
+    raise AssertionError("records alone cannot run")
 
 
 def write_page(experiment: Experiment, records: Sequence[Record], folder: Path, *, figures: bool) -> Path:
@@ -55,6 +70,7 @@ def write_page(experiment: Experiment, records: Sequence[Record], folder: Path, 
 
 def heading(experiment: Experiment, records: Sequence[Record]) -> list[str]:
     """Return what was run, beside what the paper ran."""
+    experiment = experiments().get(experiment.name, experiment)  # without methods of the user's own
     seeds = sorted({record["seed"] for record in records})
     rounds = sorted({record["rounds"] for record in records})
     wanted = {
@@ -67,7 +83,7 @@ def heading(experiment: Experiment, records: Sequence[Record]) -> list[str]:
     full = {
         (record["problem"], record["method"], record["seed"])
         for record in records
-        if record["rounds"] >= full_rounds[record["problem"]]
+        if record["rounds"] >= full_rounds.get(record["problem"], experiment.rounds)
     }
     versions = sorted({f"windward {r['versions']['windward']}, torch {r['versions']['torch']}" for r in records})
     size = "the paper's full size" if wanted <= full else f"{len(wanted & full)} of the paper's {len(wanted)} runs"
