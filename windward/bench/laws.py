@@ -82,10 +82,26 @@ def mixture(laws: Sequence[Law]) -> Law:
     )
 
 
-def rule(law: Law, low: float, high: float, panels: int, *, order: int = ORDER, breaks: Sequence[float] = ()) -> Rule:
-    """Return `panels` panels of `order` Gauss-Legendre nodes between the bounds and an atom at each bound that clips mass."""
+def rule(
+    law: Law,
+    low: float,
+    high: float,
+    panels: int,
+    *,
+    order: int = ORDER,
+    stretch: float = 0.0,
+    breaks: Sequence[float] = (),
+) -> Rule:
+    """Return `panels` panels of `order` Gauss-Legendre nodes between the bounds and an atom at each bound that clips mass.
+
+    `stretch` in [0, 1) spreads a panel's nodes, which crowd at its ends, by t -> asin(stretch t) / asin(stretch)
+    (Kosloff and Tal-Ezer): for a function that is sharp in the middle, up to pi / 2 fewer nodes for the same error.
+    """
     edges = np.union1d(np.linspace(low, high, panels + 1), np.asarray(breaks, dtype=np.float64))
     nodes, weights = (torch.from_numpy(part) for part in np.polynomial.legendre.leggauss(order))
+    if stretch > 0.0:
+        weights = weights * stretch / (math.asin(stretch) * (1.0 - (stretch * nodes).square()).sqrt())
+        nodes = torch.asin(stretch * nodes) / math.asin(stretch)
     left, right = torch.from_numpy(edges[:-1]), torch.from_numpy(edges[1:])
     half = (right - left)[:, None] / 2.0
     inside = ((left + right)[:, None] / 2.0 + half * nodes).flatten()

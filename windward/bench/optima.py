@@ -21,7 +21,8 @@ from windward.space import Space
 
 SCREEN = 4096  # a peak that holds a thousandth of the cube is met four times
 STARTS = 32
-EVALUATIONS = 200
+EVALUATIONS = 40  # from each start: enough to rank the hills; the best one is then climbed to the top
+LAST_EVALUATIONS = 300
 TOLERANCE = 1e-13  # of the objective's spread over the screen
 COARSEST, FINEST = 2.0**-8, 2.0**-32  # steps of the compass, in the unit cube
 
@@ -78,10 +79,12 @@ def _climbed(name: str, worth: Callable[[Tensor], Tensor], space: Space) -> Opti
         (gradient,) = torch.autograd.grad(value.sum(), unit)
         return value.detach().numpy(), gradient.numpy()
 
-    box = np.zeros_like(starts.numpy()), np.ones_like(starts.numpy())
-    found, lowest = minimize_rows(negative, starts.numpy(), *box, evaluations=EVALUATIONS, tolerance=TOLERANCE)
-    unit = torch.from_numpy(found[int(np.nanargmin(lowest))])
-    return _compass(worth, space, unit)
+    found, lowest = starts.numpy(), -values.sort(descending=True).values[:STARTS].numpy()
+    for evaluations, kept in ((EVALUATIONS, STARTS), (LAST_EVALUATIONS, 2)):
+        found = found[np.argsort(lowest)[:kept]]
+        box = np.zeros_like(found), np.ones_like(found)
+        found, lowest = minimize_rows(negative, found, *box, evaluations=evaluations, tolerance=TOLERANCE)
+    return _compass(worth, space, torch.from_numpy(found[int(np.argmin(lowest))]))
 
 
 def _compass(worth: Callable[[Tensor], Tensor], space: Space, unit: Tensor) -> Optimum:

@@ -89,7 +89,7 @@ def branin(name: str, sd: float) -> Problem:
         space=unit_space(2, 2),
         value=value,
         # One panel of many nodes: the root is smooth, though sharp (its width is 0.04), and this converges fastest.
-        truth=laws.every([laws.rule(law, 0.0, 1.0, 1, order=128)] * 2),
+        truth=laws.every([laws.rule(law, 0.0, 1.0, 1, order=128, stretch=0.95)] * 2),
         draw=laws.clipped_draw([law] * 2, 0.0, 1.0),
     )
 

@@ -1,8 +1,8 @@
 """Problems of Nguyen2020: n contexts are known, and a decision is judged by its worst expectation around their uniform weights.
 
 Synthetic ones draw n = 10 contexts w for each seed; truth and reference are these samples, as in the paper's Eq. 9. In the
-tuning ones the context is a fold of a cross-validation and `test` is the accuracy on data that no fold holds, of a model trained
-on all folds. What the paper leaves open is chosen here and said at each problem.
+tuning ones the context is a fold of a cross-validation and `test` is the accuracy of a model trained on all folds, on data that
+none of them holds. What the paper leaves open is chosen here and said at each problem.
 """
 
 from __future__ import annotations
@@ -71,7 +71,10 @@ def _eggholder(seed: int, data: Data) -> Problem:
 
 @register("hartmann-6", seeded=True)
 def _hartmann_6(seed: int, data: Data) -> Problem:
-    """Hartmann in six dimensions; the paper does not say which."""
+    """Hartmann in six dimensions; the paper does not say which.
+
+    Moved by w of deviation one, a function of the unit cube is nearly zero in most contexts, and so is its robust value.
+    """
 
     def hills(z: Tensor) -> Tensor:
         return -functions.hartmann(z, z[..., :0], functions.RATES_6, functions.PLACES_6)
@@ -126,7 +129,7 @@ def _elastic_net_digits(seed: int, data: Data) -> Problem:
     """Both penalties of a linear classifier, 1e-6 to 0.1 on log axes and 20 epochs, chosen here; 10 folds."""
     decision: dict[str, Parameter] = {"l1": Real(1e-6, 0.1, log=True), "l2": Real(1e-6, 0.1, log=True)}
     return cross_validated(
-        "elastic-net-digits", digits(), decision, lambda s, x: learning.elastic_net_accuracy(s, *x), count=10
+        "elastic-net-digits", digits(), decision, lambda s, x: learning.elastic_net_accuracy(s, x[0], x[1]), count=10
     )
 
 
@@ -190,10 +193,12 @@ def _svm_sonar(seed: int, data: Data) -> Problem:
 @register("svm-wine", seeded=True)
 def _svm_wine(seed: int, data: Data) -> Problem:
     """The same machine on scikit-learn's wine data: in place of glass.csv."""
-    return machine("svm-wine", *learning.scikit().datasets.load_wine(return_X_y=True), seed)
+    features, labels = learning.scikit().datasets.load_wine(return_X_y=True)
+    return machine("svm-wine", features, labels, seed)
 
 
 @register("svm-cv-breast-cancer", seeded=True)
 def _svm_cv_breast_cancer(seed: int, data: Data) -> Problem:
     """The same machine on scikit-learn's breast cancer data: in place of sonar.csv."""
-    return machine("svm-cv-breast-cancer", *learning.scikit().datasets.load_breast_cancer(return_X_y=True), seed)
+    features, labels = learning.scikit().datasets.load_breast_cancer(return_X_y=True)
+    return machine("svm-cv-breast-cancer", features, labels, seed)

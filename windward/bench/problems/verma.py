@@ -6,7 +6,7 @@ which `benchmarks/best_known.py` searches again. What the paper leaves open is c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from windward.bench.problems.registry import Data, register
 from windward.bench.problems.tay import factor, grid, places
 from windward.contexts import Contexts
 from windward.objectives import Objective
-from windward.parameters import Integer, Real
+from windward.parameters import Integer, Parameter, Real
 from windward.space import Space
 
 LATE, CONTEXTUAL = Poisson(10.0), Poisson(3.0)
@@ -58,12 +58,12 @@ def _gp_1(seed: int, data: Data) -> Problem:
     )
 
 
-def tuned(name: str, decision: dict[str, Real | Integer], score: Callable[[tuple[float, ...]], float]) -> Problem:
+def tuned(name: str, decision: Mapping[str, Parameter], score: Callable[[tuple[float, ...]], float]) -> Problem:
     """Return a tuning problem without contexts, late, with a best known value."""
     truth, draw = laws.no_context()
     return Problem(
         name=name,
-        space=Space(decision=dict(decision)),
+        space=Space(decision=decision),
         value=learning.scored(lambda x, c: score(x)),
         truth=truth,
         draw=draw,
