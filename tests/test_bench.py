@@ -418,12 +418,26 @@ def test_paired_differences_by_hand():
         ("ahead", 0.1, 1.0, "holds"),
         ("ahead", -1.0, -0.1, "does not hold"),
         ("ahead", -1.0, 1.0, "undecided"),
-        ("level", -1.0, 1.0, "holds"),
-        ("level", 0.1, 1.0, "does not hold"),
+        ("level", -0.4, 0.3, "holds"),
+        ("level", 0.1, 0.4, "holds"),
+        ("level", -1.0, 1.0, "undecided"),
+        ("level", 0.1, 1.0, "undecided"),
+        ("level", 0.6, 1.0, "does not hold"),
+        ("level", -1.0, -0.6, "does not hold"),
     ],
 )
 def test_verdicts(relation, low, high, verdict):
-    assert compare.judged(Claim("p", "a", "b", relation), low, high) == verdict
+    assert compare.judged(Claim("p", "a", "b", relation), low, high, margin=0.5) == verdict
+
+
+def test_level_is_a_fifth_of_the_size():
+    """Means 9 and 11: size 10, margin 2; gaps 2 +- 0 are level, gaps 3 of means 9 and 12 (margin 2.1) are not."""
+    panel = TOY.panels[0]
+    for other, verdict in ((11.0, "holds"), (12.0, "does not hold")):
+        rows = [made_record("SBO-KDE", seed, [9.0]) for seed in range(3)]
+        rows += [made_record("Random", seed, [other]) for seed in range(3)]
+        claim = Claim("toy", "SBO-KDE", "Random", "level")
+        assert compare.difference(claim, panel, compare.runs_of(panel, rows)).verdict == verdict
 
 
 def test_one_seed_decides_nothing_and_only_common_seeds_are_paired():

@@ -2,7 +2,8 @@
 
 A difference is paired: the same seed is the same world for both methods. Its interval is mean +- t * s / sqrt(n), t the 97.5 %
 quantile of Student's distribution with n - 1 degrees of freedom. A claimed order holds where the interval lies on its side of
-zero, does not hold where it lies on the other, and is undecided otherwise; "level" holds where the interval holds zero.
+zero, does not hold where it lies on the other, and is undecided otherwise. Two methods are level where the interval lies
+within a fifth of their mean size around zero, not level where it lies outside.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ from windward.bench.experiment import Claim, Curve, Experiment, Panel, Record
 
 Array: TypeAlias = NDArray[np.float64]
 Verdict: TypeAlias = Literal["holds", "does not hold", "undecided", "not run"]
+
+
+# Curves that differ by less than this share of their size are drawn upon each other: "about as good".
+LEVEL = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,14 +120,18 @@ def difference(claim: Claim, panel: Panel, runs: Mapping[str, Runs]) -> Differen
     from scipy.stats import t  # here: its import takes half a second
 
     half = float(t.ppf(0.975, len(gaps) - 1) * gaps.std(ddof=1) / math.sqrt(len(gaps)))
-    mean = float(gaps.mean())
-    return Difference(claim, mark, len(gaps), mean, mean - half, mean + half, judged(claim, mean - half, mean + half))
+    mean, place = float(gaps.mean()), (first.at.index(mark), second.at.index(mark))
+    size = 0.5 * (abs(float(first.mean()[place[0]])) + abs(float(second.mean()[place[1]])))
+    verdict = judged(claim, mean - half, mean + half, LEVEL * size)
+    return Difference(claim, mark, len(gaps), mean, mean - half, mean + half, verdict)
 
 
-def judged(claim: Claim, low: float, high: float) -> Verdict:
-    """Return what an interval of the first method's advantage says of a claim."""
+def judged(claim: Claim, low: float, high: float, margin: float) -> Verdict:
+    """Return what an interval of the first method's advantage says of a claim; `margin` is what counts as level."""
     if claim.relation == "level":
-        return "holds" if low <= 0.0 <= high else "does not hold"
+        if -margin <= low and high <= margin:
+            return "holds"
+        return "does not hold" if low > margin or high < -margin else "undecided"
     if low > 0.0:
         return "holds"
     return "does not hold" if high < 0.0 else "undecided"

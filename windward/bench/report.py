@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from windward.bench import figures as drawing
 from windward.bench.compare import (
+    LEVEL,
     Difference,
     Runs,
     difference,
@@ -134,7 +135,8 @@ def comparisons(experiment: Experiment, shown: Sequence[tuple[Panel, Mapping[str
     if not judged:
         return [f"None of the {len(found)} orders the paper claims was run.", ""]
     lines = [
-        "Orders the paper claims. Advantage: how much better the first method is, paired by seed, with a 95 % interval.",
+        "Orders the paper claims. Advantage: how much better the first method is, paired by seed, with a 95 % interval. "
+        f"Level: the interval lies within {LEVEL:.0%} of the methods' size around zero.",
         "",
         "| panel | claim | round | pairs | advantage | verdict |",
         "| --- | --- | ---: | ---: | ---: | --- |",
