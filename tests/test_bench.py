@@ -503,6 +503,16 @@ def test_a_compact_study_record_keeps_decisions_and_series(tmp_path):
     assert len(small["series"]["regret"]) == 6 and "ask_seconds" not in small and small["ask_total"] > 0
 
 
+def test_a_long_run_keeps_every_fifth_round_in_the_compact_form():
+    record = made_record("SBO-KDE", 0, [float(place) for place in range(1, 503)], rounds=502)
+    small = records.compact(record)
+    assert small["at"][:2] == [5, 10] and small["at"][-2:] == [500, 502]
+    assert small["series"]["cumulative_regret"] == [float(at) for at in small["at"]]
+    panel = replace(TOY.panels[0], marks=(3, 100, 502))
+    runs = compare.runs_of(panel, [small, made_record("Random", 0, [0.0] * 502, rounds=502)])
+    assert compare.marks_of(panel, runs) == [100, 502]
+
+
 def test_a_record_of_a_later_format_is_refused(tmp_path):
     (tmp_path / records.FILE).write_text(json.dumps({"format": 99}) + "\n")
     with pytest.raises(ww.ArgumentError, match="use a newer windward"):

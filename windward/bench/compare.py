@@ -103,7 +103,8 @@ def marks_of(panel: Panel, runs: Mapping[str, Runs]) -> list[int]:
     if not runs:
         return []
     last = min(found.at[-1] for found in runs.values())
-    return [*(mark for mark in panel.marks if mark < last), last]
+    reached = [mark for mark in panel.marks if mark < last and all(mark in found.at for found in runs.values())]
+    return [*reached, last]
 
 
 def difference(claim: Claim, panel: Panel, runs: Mapping[str, Runs]) -> Difference:

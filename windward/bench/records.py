@@ -17,6 +17,8 @@ from windward.errors import ArgumentError
 
 FILE = "runs.jsonl"
 FORMATS = (1,)
+# Runs with more rounds than this keep every fifth number of their series in the compact form.
+LONG, EVERY = 400, 5
 # What identifies a run, besides its rounds.
 Key = tuple[str, str, str, int]
 
@@ -80,8 +82,15 @@ def read_all(paths: Iterable[Path]) -> tuple[list[Record], int]:
 
 
 def compact(record: Record) -> Record:
-    """Return a record with what the report needs and what a reader would check it by: five digits, no lists of times."""
+    """Return a record with what the report needs and what a reader would check it by: five digits, no lists of times.
+
+    Of a run with more than 400 rounds, series keep every fifth round and the last.
+    """
     small = {name: record[name] for name in record if name not in ("ask_seconds", "contexts", "received", "reports")}
+    if record["rounds"] > LONG and record.get("at") is None:
+        kept = [*range(EVERY, record["rounds"], EVERY), record["rounds"]]
+        small["at"] = kept
+        small["series"] = {name: [series[at - 1] for at in kept] for name, series in record["series"].items()}
     for name in ("decisions", "values", "series"):
         if small.get(name) is not None:
             small[name] = _shortened(small[name])
