@@ -107,10 +107,11 @@ def table(experiment: Experiment, panel: Panel, runs: Mapping[str, Runs]) -> lis
     """Return mean (standard error) of each curve at the marks, with published numbers beside them."""
     marks = marks_of(panel, runs)
     published = {entry.curve: entry.values for entry in experiment.published if entry.panel == panel.title}
+    printed = [mark for mark in marks if any(mark in values for values in published.values())]
     better = "lower is better" if panel.metric.lower else "higher is better"
     lines = [f"**{panel.title}**: {panel.metric.label} ({better}), mean (standard error)", ""]
     titles = ["method", "seeds", *(f"{mark}" for mark in marks)]
-    titles += [f"published, {mark}" for mark in marks] if published else []
+    titles += [f"published, {mark}" for mark in printed]
     lines += ["| " + " | ".join(titles) + " |", "| --- |" + " ---: |" * (len(titles) - 1)]
     best = _best(panel, runs, marks[-1])
     for label, found in runs.items():
@@ -118,9 +119,9 @@ def table(experiment: Experiment, panel: Panel, runs: Mapping[str, Runs]) -> lis
         cells = [f"**{label}**" if label == best else label, str(len(found.seeds))]
         for mark in marks:
             place = found.at.index(mark)
-            cells.append(f"{number(mean[place])} ({number(error[place], 2)})")
-        if published:
-            cells += [number(published.get(label, {}).get(mark, math.nan)) for mark in marks]
+            spread = f" ({number(error[place], 2)})" if math.isfinite(error[place]) else ""
+            cells.append(number(mean[place]) + spread)
+        cells += [number(published.get(label, {}).get(mark, math.nan)) for mark in printed]
         lines.append("| " + " | ".join(cells) + " |")
     return [*lines, ""]
 
