@@ -221,6 +221,27 @@ def test_unseeded_problems_are_made_once():
     assert problem("logistic", 1) is not problem("logistic", 2)
 
 
+@pytest.mark.parametrize("name", problems())
+def test_every_problem_keeps_the_contract(name, generator):
+    """Natural units, the space's order of names, broadcasting, draws that belong to the truth's space."""
+    task = stored(name, entry(name).files[0]) if entry(name).files else problem(name)
+    assert task.name == name
+    parameters = list(task.space.decision.values())
+    low, high = (torch.tensor([getattr(p, side) for p in parameters], dtype=torch.float64) for side in ("low", "high"))
+    x = (low + high) / 2 if task.decisions is None else task.decisions[len(task.decisions) // 2]
+    x = torch.where(torch.tensor([isinstance(p, ww.Integer) for p in parameters]), x.round(), x)
+    task.space.check_decision("study.ask", dict(zip(task.space.decision, x.tolist(), strict=True)))
+    c = task.draw(0, generator)
+    assert c.shape == (len(task.space.context),) and c.dtype == torch.float64
+    value = task.value(x, c)
+    assert value.shape == () and value.dtype == torch.float64 and math.isfinite(float(value))
+    both = task.value(torch.stack([x, x])[:, None, :], torch.stack([c, c, c]))
+    assert both.shape == (2, 3) and torch.allclose(both, value.expand(2, 3), rtol=1e-12)
+    for contexts in (task.truth, task.reference or task.truth):
+        assert contexts.points.shape[1] == len(task.space.context)
+    assert task.delay is None or task.delay(generator) >= 0
+
+
 BACKED = [name for name in problems() if entry(name).files]
 
 
