@@ -1,4 +1,4 @@
-"""The command line: `windward demo`."""
+"""The command line: `windward demo` and `windward bench`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ except ImportError as error:  # pragma: no cover - exercised in a subprocess wit
         "the windward command needs click and rich: pip install 'click>=8.1' 'rich>=13'."
     ) from error
 
+from windward.bench.cli import bench
 from windward.version import __version__
 
 
@@ -31,3 +32,6 @@ def demo(rounds: int, seed: int) -> None:
     from windward.demo import run_demo  # here: it imports torch, which --help need not wait for
 
     run_demo(rounds, seed)
+
+
+main.add_command(bench)
