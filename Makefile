@@ -34,7 +34,8 @@ layers: $(VENV)/.installed-dev  ## imports point downward
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.installed-test  ## measure, beside peers
-	$(BIN)/python benchmarks/suggest.py
+	$(BIN)/python benchmarks/suggest.py methods
+	$(BIN)/python benchmarks/suggest.py peers
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

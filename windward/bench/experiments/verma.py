@@ -2,8 +2,9 @@
 
 Settings of Sec. 6 and App. C: delays Poisson(10) or fixed at 10 asks, patience m = 20, worst value 0, 5 initial points that
 are delayed too, beta_t = B_y = 1, 10 repeats; regret and error are those of the best value *received*. Contextual problems:
-Poisson(3), m = 6, the context known before the decision, the sum of regrets. Deviation: hyper-parameters are fitted in every
-round (the paper: every ten), and suggestions of all methods keep a least distance from pending ones.
+Poisson(3), m = 6, the context known before the decision, the sum of regrets. Deviation: hyper-parameters are
+searched when the observations have grown by a twentieth (the paper: every ten rounds), and suggestions of all methods keep a
+least distance from pending ones.
 """
 
 from __future__ import annotations
