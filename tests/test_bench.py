@@ -242,7 +242,7 @@ def test_a_failed_run_is_reported_and_the_others_go_on(tmp_path):
 
 def test_missing_data_and_what_stands_in_for_them(tmp_path, monkeypatch):
     monkeypatch.delenv("WINDWARD_DATA", raising=False)
-    found, case = experiment("verma2022-fig2"), {"cases": ("SVM, Poisson(10)",), "methods": ("GP-UCB",)}
+    found, case = experiment("verma2022-fig2"), {"cases": ("SVM Poisson(10)",), "methods": ("GP-UCB",)}
     outcome, _ = run(found, tmp_path, seeds=(0,), rounds=2, **case)
     assert outcome.done == 0 and "diabetes.csv" in outcome.failures[0].trace
     outcome, watching = run(found, tmp_path, seeds=(0,), rounds=2, substitutes=True, **case)

@@ -165,13 +165,13 @@ SVM_RECORDED = {
 
 def tuning_cases(model: str, problem: str) -> tuple[Case, ...]:
     """Return a model's tuning under both delays."""
-    return tuple(Case(name=f"{model}, {name}", problem=problem, delay=delay) for name, delay in DELAYS.items())
+    return tuple(Case(name=f"{model} {name}", problem=problem, delay=delay) for name, delay in DELAYS.items())
 
 
 def tuning_panels(model: str) -> tuple[Panel, ...]:
     """Return four panels: the UCB methods and the Thompson methods, each under both delays."""
     return tuple(
-        compared(f"{model}, {kind}, {delay}", f"{model}, {delay}", names, RECEIVED_ERROR)
+        compared(f"{model}, {kind}, {delay}", f"{model} {delay}", names, RECEIVED_ERROR)
         for kind, names in (("UCB", UCB), ("TS", THOMPSON))
         for delay in DELAYS
     )
@@ -205,7 +205,7 @@ FIGURE_2 = Experiment(
         for name in names
     ),
     notes="Published numbers are the authors' recorded runs; the paper prints curves alone.",
-    quick=Quick(2, 30, cases=("SVM, Poisson(10)",)),
+    quick=Quick(2, 30, cases=("SVM Poisson(10)",)),
 )
 FIGURE_3 = Experiment(
     name="verma2022-fig3",
@@ -218,7 +218,7 @@ FIGURE_3 = Experiment(
     metrics=(RECEIVED_ERROR,),
     panels=tuning_panels("LR"),
     claims=tuning_claims("LR"),
-    quick=Quick(2, 30, cases=("LR, Poisson(10)",)),
+    quick=Quick(2, 30, cases=("LR Poisson(10)",)),
 )
 
 CONTEXTUAL = (
