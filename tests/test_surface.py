@@ -31,7 +31,7 @@ def test_all_is_sorted_and_complete():
 def test_import_stays_light():
     answer = run_python(
         "import sys, windward; heavy = ['sqlalchemy', 'click', 'rich', 'pandas', 'scipy.stats', 'scipy.optimize',"
-        " 'botorch', 'gpytorch', 'cvxpy', 'plotly', 'matplotlib'];"
+        " 'botorch', 'gpytorch', 'cvxpy', 'plotly', 'matplotlib', 'psycopg', 'optuna', 'distributed'];"
         "print([name for name in heavy if name in sys.modules])"
     )
     assert answer.stdout.strip() == "[]", answer.stderr
@@ -41,7 +41,8 @@ BLOCK = """
 import sys
 class Blocked:
     def find_spec(self, name, path=None, target=None):
-        if name.split('.')[0] in {'sqlalchemy', 'click', 'rich', 'pandas', 'botorch', 'gpytorch', 'cvxpy', 'sklearn'}:
+        if name.split('.')[0] in {'sqlalchemy', 'click', 'rich', 'pandas', 'botorch', 'gpytorch', 'cvxpy', 'sklearn',
+                                  'psycopg', 'optuna', 'distributed'}:
             raise ImportError(f'{name} is blocked')
 sys.meta_path.insert(0, Blocked())
 import windward as ww
