@@ -9,6 +9,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from helpers import SHOP, quadratic
@@ -181,7 +182,7 @@ def test_simultaneous_asks_see_each_other(postgres):
         asked = list(pool.map(ask, range(6)))
     assert sorted(each.id for each in asked) == list(range(4, 10))
     orders = sorted(each.decision["order"] for each in asked)
-    assert min(b - a for a, b in zip(orders, orders[1:], strict=False)) >= 0.0125
+    assert min(b - a for a, b in pairwise(orders)) >= 0.0125
 
 
 def test_reading_is_incremental(postgres, monkeypatch):

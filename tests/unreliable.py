@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import tempfile
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -70,8 +71,6 @@ def _received(end: socket.socket) -> bytes:
 
 def _end(*ends: socket.socket) -> None:
     for end in ends:
-        try:
+        with suppress(OSError):
             end.shutdown(socket.SHUT_RDWR)  # closing alone would not reach a thread that is still receiving
-        except OSError:
-            pass
         end.close()

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from windward import check, papers
-from windward.asking import asked_body, recommendation, replayed_body
+from windward.asking import asked_body, attempts, recommendation, replayed_body
 from windward.codec import decode, encode, table_of
 from windward.errors import ArgumentError, JournalError, TrialError
 from windward.frame import dataframe
@@ -184,7 +184,7 @@ class Study:
         given = self._check_context("study.ask", context, partial=True)
         fixed = self.space.check_decision("study.ask(fix=...)", {} if fix is None else fix, partial=True)
         key, kept, kept_for = _new_key(), None, None
-        for _ in range(MOST_RETRIES):
+        for _ in attempts(MOST_RETRIES):
             self.sync()
             with self._lock:
                 trials, read, policy = self.trials, self._history.head, self.policy
