@@ -22,9 +22,9 @@ from helpers import SHOP
 import windward as ww
 
 WORKERS, TRIALS, SECONDS = 12, 300, 150
-# The journal is under test, not the fit: hyper-parameters are given, the search is short.
+# The journal is under test, not the fit: hyper-parameters and contexts are given, the search is short.
 POLICY = ww.Policy(
-    context_model=ww.Empirical(),
+    context_model=ww.Known({"demand": [0.2, 0.8]}),
     surrogate=ww.GaussianProcess(fixed=ww.Hyperparameters(0.0, (0.3, 0.5), 1.0, 0.1)),
     maximize=ww.MultiStart(screen=64, starts=1, evaluations=5),
 )
