@@ -1,8 +1,8 @@
 """The journal under load: opening a study of 10,000 trials, tells per second, memory, beside the disk's own fsync rate.
 
-A tell is one durable transaction: on one connection it cannot be faster than the disk can flush. *ask's share* is what a
-journal adds to an ask: reading what is new and writing the event. PostgreSQL is a private server with its default
-settings, in a temporary folder of the same disk; --postgres names another.
+A tell is one durable transaction: it waits for the disk once. Sync is reading what is new where nothing is, which every ask
+does. PostgreSQL is a private server with its default settings, in a temporary folder of the same disk; --postgres names
+another.
 
     python benchmarks/journal.py [--trials 10000] [--tells 2000] [--workers 4] [--postgres URL] [--out ...]
 """
@@ -69,12 +69,19 @@ print("done", flush=True)
 """
 
 
-def fsync_rate(folder: Path, seconds: float = 2.0) -> float:
-    """Return how often per second 4 KiB can be appended to a file and flushed."""
+def fsync_rate(folder: Path, *, append: bool, seconds: float = 3.0) -> float:
+    """Return how often per second 4 KiB can be written and flushed: at the end of a growing file, or over a part of it.
+
+    A database's log is written over once it has been long enough, which spares the file system its own log.
+    """
     with (folder / "flushed").open("wb", buffering=0) as file:
+        file.write(b"x" * 2**20)
+        os.fsync(file.fileno())
         count, began = 0, time.perf_counter()
         while time.perf_counter() - began < seconds:
-            file.write(b"x" * 4096)
+            if not append:
+                file.seek(count % 256 * 4096)
+            file.write(b"y" * 4096)
             os.fdatasync(file.fileno())
             count += 1
         return count / (time.perf_counter() - began)
@@ -179,8 +186,10 @@ def main() -> None:
     print(", ".join(f"{key} {value}" for key, value in machine.items()))
     results: dict[str, object] = {}
     with tempfile.TemporaryDirectory(dir="/tmp") as name, databases(Path(name), arguments.postgres) as urls:
-        rate = fsync_rate(Path(name))
-        print(f"disk: {rate:.0f} appends of 4 KiB with fdatasync per second", flush=True)
+        disk = {how: fsync_rate(Path(name), append=how == "appending") for how in ("appending", "in place")}
+        print(
+            "disk, 4 KiB with fdatasync per second: " + ", ".join(f"{k} {v:.0f}" for k, v in disk.items()), flush=True
+        )
         for database, url in urls.items():
             figures = results[database] = measured(url, arguments.trials, arguments.tells, arguments.workers)
             for row in figures.pop("open"):
@@ -193,7 +202,7 @@ def main() -> None:
             print(f"{database}: " + ", ".join(f"{k} {v:.0f}" for k, v in figures.items() if k != "opened"), flush=True)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(
-        json.dumps({"machine": machine, "fsyncs_per_s": rate, "databases": results}, indent=1) + "\n"
+        json.dumps({"machine": machine, "fsyncs_per_s": disk, "databases": results}, indent=1) + "\n"
     )
     print(f"written to {arguments.out}")
 
