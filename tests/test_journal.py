@@ -214,6 +214,22 @@ def test_sqlite_is_durable(tmp_path):
     journal.close()
 
 
+def test_a_full_disk_is_an_error_that_wrote_nothing(tmp_path):
+    study = ww.Study(SHOP, journal=f"sqlite:///{tmp_path}/log.db", name="shop")
+    suggestion = study.ask()
+    with study.journal._database.transaction() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")  # no room for another page
+    with pytest.raises(ww.JournalError, match="database or disk is full"):
+        for _ in range(1000):
+            study.ask()
+    asked = len(study.trials)
+    with study.journal._database.transaction() as connection:
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 1000}")
+    study.tell(suggestion.id, 1.0, context={"demand": 0.5})
+    assert len(ww.Study.open("shop", journal=f"sqlite:///{tmp_path}/log.db").trials) == asked
+
+
 def test_the_layout_is_as_documented(tmp_path):
     study = ww.Study(SHOP, journal=f"sqlite:///{tmp_path}/log.db", name="shop")
     study.tell(study.ask().id, 1.0, context={"demand": 0.5})
