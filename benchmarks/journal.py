@@ -98,7 +98,7 @@ def filled(url: str, name: str, told: int, pending: int) -> None:
 
     study.run(evaluate, 20, progress=False)
     asked = [event.body for event in study.journal.read(name) if event.kind == "asked" and event.body["fit"]]
-    now = datetime.now(UTC)
+    now, head = datetime.now(UTC), len(study.journal.read(name))
 
     def trial(id: int) -> list[Draft]:
         drafts = [Draft("asked", id, now, asked[id % len(asked)])]
@@ -109,7 +109,8 @@ def filled(url: str, name: str, told: int, pending: int) -> None:
     for start in range(20, told + pending, 1000):
         ids = range(start, min(start + 1000, told + pending))
         drafts = [draft for id in ids for draft in trial(id)]
-        study.journal.append(name, lambda _, drafts=drafts: drafts, key=f"filled{start}", after=0)
+        study.journal.append(name, lambda _, drafts=drafts: drafts, key=f"filled{start}", after=head)
+        head += len(drafts)
 
 
 def opened(url: str, name: str) -> dict[str, float]:

@@ -33,7 +33,7 @@ def work(url: str, seed: int, trials: int, path: str) -> None:
         suggestion = study.ask()
         diary.note("asked", suggestion.id)
         study.reveal(suggestion.id, {"demand": chance.random()})
-        time.sleep(chance.uniform(0.0, 0.2))  # the evaluation
+        time.sleep(chance.uniform(0.0, 0.6))  # the evaluation
         held.append((suggestion.id, chance.gauss(0.0, 1.0)))
         if len(held) >= chance.randint(1, 3):
             chance.shuffle(held)  # out of order

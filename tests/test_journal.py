@@ -221,8 +221,7 @@ def test_a_full_disk_is_an_error_that_wrote_nothing(tmp_path):
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")  # no room for another page
     with pytest.raises(ww.JournalError, match="database or disk is full"):
-        for _ in range(1000):
-            study.ask()
+        study.ask_many(1000)
     asked = len(study.trials)
     with study.journal._database.transaction() as connection:
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 1000}")
