@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +25,23 @@ from windward.results import Recommendation
 from windward.surrogate import GaussianProcess, Hyperparameters, Posterior, Start
 from windward.trials import Trials
 from windward.version import __version__
+
+# Asks that lose against others stand back for up to this many times as long as a suggestion takes: as many processes then
+# share the machine without most of them computing what nobody will use.
+LONGEST_STAND = 16
+
+
+def attempts(most: int) -> Iterator[None]:
+    """Yield up to `most` times; after each time that was not enough, stand back for a while that grows, by chance.
+
+    Every ask that succeeds makes those that were being computed worthless: they did not know of it.
+    """
+    chance = random.Random()  # noqa: S311 - of pauses alone
+    for lost in range(most):
+        began = time.monotonic()
+        yield
+        took = time.monotonic() - began
+        time.sleep(chance.uniform(0.0, min(2**lost, LONGEST_STAND)) * took)
 
 
 @dataclass(frozen=True)

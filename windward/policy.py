@@ -131,6 +131,9 @@ class Request:
     now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
     seed: int = 0
     start: Start = field(default_factory=Start)
+    round: int | None = (
+        None  # which round of the design this is, where trials are numbered elsewhere; else their number
+    )
 
     def known(self, space: Space) -> Given:
         """Return what is given of the context, as far as the space has it."""
@@ -155,8 +158,9 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
     contexts = policy.context_model(space, trials, request.known(space), generator)
     region = Region(space, request.fixed, avoid=trials.decisions(trials.unresolved), hints=_hints(trials))
     stand_in = None if contexts is None or not space.context else contexts.draw(generator)
-    if contexts is None or not trials.arrived or len(trials) < policy.design.rounds(space):
-        x = policy.design(len(trials), replace(region, avoid=None, hints=None), request.seed)
+    round = len(trials) if request.round is None else request.round
+    if contexts is None or not trials.arrived or round < policy.design.rounds(space):
+        x = policy.design(round, replace(region, avoid=None, hints=None), request.seed)
         # Where a rule chooses contexts, those of the design are drawn: there is nothing to choose by yet.
         return Proposal(x, None if isinstance(policy.context_rule, Nature) else stand_in, stand_in, None)
     contexts = contexts.to(trials.device)

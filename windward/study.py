@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 
 from windward import check, papers
-from windward.asking import Fit, asked_body, recommendation, replayed_body, start_of
+from windward.asking import Fit, asked_body, attempts, recommendation, replayed_body, start_of
 from windward.codec import decode, encode, table_of
 from windward.errors import ArgumentError, JournalError, TrialError
 from windward.frame import dataframe
@@ -200,7 +200,7 @@ class Study:
         given = self._check_context("study.ask", context, partial=True)
         fixed = self.space.check_decision("study.ask(fix=...)", {} if fix is None else fix, partial=True)
         key, kept, kept_for = _new_key(), None, None  # of an attempt that lost the race
-        for _ in range(MOST_RETRIES):
+        for _ in attempts(MOST_RETRIES):
             self.sync()
             with self._lock:
                 trials, read, policy = self.trials, self._history.head, self.policy
