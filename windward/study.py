@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
@@ -17,6 +16,7 @@ from windward.errors import ArgumentError, JournalError, TrialError
 from windward.frame import dataframe
 from windward.journal import Draft, Event, History, Journal, check_name, open_journal, rules
 from windward.journal.events import VERSION
+from windward.journal.keys import asked_before, check_told, key_for
 from windward.parameters import Value
 from windward.parts import OWN_PARTS
 from windward.policy import Policy, Request
@@ -91,7 +91,7 @@ class Study:
         }
         created = Draft("created", None, self._now(), body)
         decode(body["policy"], self._table)  # a policy that cannot be read back is refused now
-        self._history.apply(self._journal.create(name, [created], key=_new_key()))
+        self._history.apply(self._journal.create(name, [created], key=key_for("Study", None)))
 
     @classmethod
     def open(cls, name: str, *, journal: str | Journal, parts: Iterable[type] = (), clock: Clock = utc_now) -> Study:
@@ -176,17 +176,20 @@ class Study:
 
     # -- asking ----------------------------------------------------------------------------------------------------
 
-    def ask(self, *, context: Values | None = None, fix: Values | None = None) -> Suggestion:
+    def ask(self, *, context: Values | None = None, fix: Values | None = None, key: str | None = None) -> Suggestion:
         """Return the next decision to try; it is in the journal, as pending, before this returns.
 
         `context` is what is known of the coming context, whole or in part; `fix` holds decisions that are not free.
+        An ask that is repeated with the same `key`, from anywhere, returns the suggestion of the first.
         """
         given = self._check_context("study.ask", context, partial=True)
         fixed = self.space.check_decision("study.ask(fix=...)", {} if fix is None else fix, partial=True)
-        key, kept, kept_for = _new_key(), None, None
+        key, kept, kept_for = key_for("study.ask", key), None, None
         for _ in range(MOST_RETRIES):
             self.sync()
             with self._lock:
+                if (before := asked_before(self._history, key, given, fixed)) is not None:
+                    return before
                 trials, read, policy = self.trials, self._history.head, self.policy
                 keep = kept is not None and policy == kept_for  # another policy may mean something else by them
                 start = Start(kept, keep=True) if keep else Start(self._history.hyperparameters)
@@ -196,7 +199,8 @@ class Study:
             draft = Draft("asked", len(trials), now, body)
             written = self._write(key, partial(list, [draft]), after=read, asks=len(trials))
             if written is not None:
-                return _suggestion(self._trial_of(key, written))
+                trial = self._trial_of(key, written)
+                return Suggestion(trial.id, dict(trial.decision), dict(trial.context) or None)
             # Another process asked meanwhile: with the same hyper-parameters, take its pending decision into account.
             kept, kept_for = fit, policy
         raise JournalError(f"study.ask: other processes asked first {MOST_RETRIES} times in a row; try again.")
@@ -222,7 +226,7 @@ class Study:
         """Say what the context of a trial is, whole or in part; it counts at once, before any value."""
         clean = self._check_context("study.reveal", context, partial=True, needed=True)
         now = self._now()
-        self._write(_new_key(), lambda: rules.reveal(self._history, "study.reveal", id, clean, now))
+        self._write(key_for("study.reveal", None), lambda: rules.reveal(self._history, "study.reveal", id, clean, now))
 
     def tell(
         self,
@@ -232,11 +236,13 @@ class Study:
         context: Values | None = None,
         noise: float | None = None,
         decision: Values | None = None,
+        key: str | None = None,
     ) -> None:
         """Say what a trial's value is, however late; a lost trial's value counts too.
 
         `context` may come along, `noise` is the value's standard deviation where it is known, `decision` what was really
         done where it differs from what was asked. The same again is harmless; another value is an error: see `amend`.
+        With a `key` it is harmless even after an amendment: the call counts once.
         """
         call = "study.tell"
         clean = {
@@ -245,15 +251,16 @@ class Study:
             "noise": _check_noise(call, noise),
             "decision": None if decision is None else self.space.check_decision(call, decision, planned=False),
         }
-        now = self._now()
-        self._write(_new_key(), lambda: rules.tell(self._history, call, id, now, **clean))  # type: ignore[arg-type]
+        key, now = key_for(call, key), self._now()
+        self._write(key, lambda: rules.tell(self._history, call, id, now, **clean))  # type: ignore[arg-type]
+        check_told(self._history, key, id, clean)
 
     def lose(self, id: int, reason: str) -> None:
         """Give a pending trial up: it will not be asked again at once. A value told later still counts."""
         if not isinstance(reason, str) or not reason:
             raise ArgumentError(f"study.lose(reason={reason!r}): say in a few words why it is lost.")
         now = self._now()
-        self._write(_new_key(), lambda: rules.lose(self._history, "study.lose", id, reason, now))
+        self._write(key_for("study.lose", None), lambda: rules.lose(self._history, "study.lose", id, reason, now))
 
     def amend(
         self,
@@ -277,7 +284,7 @@ class Study:
         if not changes:
             raise ArgumentError("study.amend: give what to change: value, context, noise or decision.")
         now = self._now()
-        self._write(_new_key(), lambda: rules.amend(self._history, call, id, changes, now))
+        self._write(key_for(call, None), lambda: rules.amend(self._history, call, id, changes, now))
 
     def add(self, decision: Values, value: float, *, context: Values | None = None, noise: float | None = None) -> int:
         """Add a finished trial from elsewhere, such as history, and return its id."""
@@ -288,7 +295,7 @@ class Study:
             "context": self._check_context(call, context, partial=False),
             "noise": _check_noise(call, noise),
         }
-        key, now = _new_key(), self._now()
+        key, now = key_for(call, None), self._now()
         written = self._write(key, lambda: rules.add(self._history, now, **clean))  # type: ignore[arg-type]
         assert written is not None
         return self._trial_of(key, written).id
@@ -299,7 +306,7 @@ class Study:
         policy.check(self.space)
         draft = Draft("policy_set", None, self._now(), {"v": VERSION, "policy": encode(policy)})
         decode(draft.body["policy"], self._table)
-        self._write(_new_key(), lambda: [draft])
+        self._write(key_for("study.use", None), lambda: [draft])
 
     # -- deciding --------------------------------------------------------------------------------------------------
 
@@ -391,14 +398,6 @@ class Study:
         if needed and not clean:
             raise ArgumentError(f"{call}(context={context!r}): give at least one context value.")
         return clean
-
-
-def _suggestion(trial: Trial) -> Suggestion:
-    return Suggestion(trial.id, dict(trial.decision), dict(trial.context) or None)
-
-
-def _new_key() -> str:
-    return uuid.uuid4().hex
 
 
 def _check_policy(call: str, policy: object) -> None:

@@ -1,0 +1,5 @@
+"""`windward serve`."""
+import click
+@click.command()
+def serve() -> None:
+    """x"""
