@@ -70,6 +70,7 @@ def status(study: Study) -> dict[str, Any]:
     trials, now = study.trials, utc_now()
     return {
         **declaration_of(study),
+        "revision": study.revision,
         "counts": counts(trials),
         "pending": [trial(one, now) for one in trials.pending],
         "awaiting_context": [trial(one, now) for one in trials.awaiting_context],

@@ -19,7 +19,7 @@ from windward.journal.events import VERSION
 from windward.journal.keys import asked_before, check_told, key_for
 from windward.parameters import Value
 from windward.parts import OWN_PARTS
-from windward.policy import Policy, Request
+from windward.policy import Policy, Request, check_policy
 from windward.results import Outcome, Recommendation, Suggestion
 from windward.running import Leftover, run_rounds
 from windward.space import Space
@@ -75,7 +75,7 @@ class Study:
             raise ArgumentError(f"Study(space={space!r}): give a Space.")
         if policy is None:
             policy = papers.sbo_kde() if space.context else papers.gp_ucb()
-        _check_policy("Study", policy)
+        check_policy("Study", policy)
         check.choice("Study", "direction", direction, ("maximize", "minimize"))
         seed = check.whole("Study", "seed", seed, low=0, high=2**53)
         check_name("Study", name)
@@ -146,6 +146,11 @@ class Study:
     def journal(self) -> Journal:
         """Where the log is kept."""
         return self._journal
+
+    @property
+    def revision(self) -> int:
+        """How many events this process knows of: another number means that something was written."""
+        return self._history.head
 
     def __repr__(self) -> str:
         return f"Study({self.name!r}, {self._history.trials.counts()})"
@@ -302,7 +307,7 @@ class Study:
 
     def use(self, policy: Policy) -> None:
         """Go on with another policy; what was asked and told stays."""
-        _check_policy("study.use", policy)
+        check_policy("study.use", policy)
         policy.check(self.space)
         draft = Draft("policy_set", None, self._now(), {"v": VERSION, "policy": encode(policy)})
         decode(draft.body["policy"], self._table)
@@ -398,11 +403,6 @@ class Study:
         if needed and not clean:
             raise ArgumentError(f"{call}(context={context!r}): give at least one context value.")
         return clean
-
-
-def _check_policy(call: str, policy: object) -> None:
-    if not isinstance(policy, Policy):
-        raise ArgumentError(f"{call}(policy={policy!r}): give a Policy, such as papers.sbo_kde().")
 
 
 def _check_noise(call: str, noise: float | None) -> float | None:
