@@ -12,7 +12,7 @@ ifneq ($(TORCH),)
 CONSTRAINTS := $(VENV)/constraints.txt
 endif
 
-.PHONY: demo test lint types layers bench clean help
+.PHONY: demo test lint types layers bench screenshots clean help
 
 help:  ## say what each target does
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /: /'
@@ -36,6 +36,9 @@ layers: $(VENV)/.installed-dev  ## imports point downward
 bench: $(VENV)/.installed-test  ## measure, beside peers
 	$(BIN)/python benchmarks/suggest.py
 
+screenshots: $(VENV)/.installed-test  ## draw the figures, the report and the page again, for the docs
+	$(BIN)/python docs/figures/screenshots.py
+
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
@@ -48,7 +51,7 @@ $(VENV)/constraints.txt: constraints.txt $(VENV)/.created
 
 $(VENV)/.installed: pyproject.toml $(CONSTRAINTS) $(VENV)/.created
 	@echo "installing windward into $(VENV) (torch is large: this can take a few minutes)"
-	$(PIP) -c $(CONSTRAINTS) -e .
+	$(PIP) -c $(CONSTRAINTS) -e '.[plots]'
 	touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed

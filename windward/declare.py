@@ -48,9 +48,7 @@ class Declaration:
 
     def create(self, journal: str | Journal) -> Study:
         """Make the study in a journal."""
-        return Study(
-            self.space, self.policy, journal=journal, name=self.name, seed=self.seed, direction=self.direction
-        )
+        return Study(self.space, self.policy, journal=journal, name=self.name, seed=self.seed, direction=self.direction)
 
 
 def methods() -> dict[str, Callable[..., Policy]]:
@@ -73,7 +71,9 @@ def declared(data: object) -> Declaration:
     check.choice("declaration", "direction", direction, ("maximize", "minimize"))
     table = table_of(OWN_PARTS)
     space = Space(
-        decode(data["decision"], table), decode(data.get("context", {}), table), decode(data.get("constraints", []), table)
+        decode(data["decision"], table),
+        decode(data.get("context", {}), table),
+        decode(data.get("constraints", []), table),
     )
     policy = None if data.get("policy") is None else declared_policy(data["policy"])
     if policy is not None:

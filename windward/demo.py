@@ -112,7 +112,9 @@ def _write_report(study: Study, output: Path, console: Console) -> str | None:
         console.print(f"\nNo report was written: {error}", highlight=False)
         return None
     place = str(output.absolute())
-    console.print(f"\nA report of the {study.name} study, to open in a browser: {place}", highlight=False, soft_wrap=True)
+    console.print(
+        f"\nA report of the {study.name} study, to open in a browser: {place}", highlight=False, soft_wrap=True
+    )
     return place
 
 

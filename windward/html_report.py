@@ -139,7 +139,9 @@ def _decided(study: Study) -> str:
         where = f", with {_values(best.context)}" if best.context else ""
         lines.append(f"The best single result so far is {number(best.value)}, for {_values(best.decision)}{where}.")
     lost = [trial for trial in trials if trial.state == "lost"]
-    items = [f"Trial {t.id} was asked {_age(t)} ago and has not come back: {_values(t.decision)}." for t in trials.pending]
+    items = [
+        f"Trial {t.id} was asked {_age(t)} ago and has not come back: {_values(t.decision)}." for t in trials.pending
+    ]
     items += [f"Trial {t.id} was given up: {t.lost}." for t in lost]
     listed = f"<ul>{''.join(f'<li>{text(item)}</li>' for item in items)}</ul>" if items else ""
     body = "".join(f"<p>{text(line)}</p>" for line in lines) or "<p>Nothing has been asked yet.</p>"
@@ -167,7 +169,8 @@ def _figure_sections(drawn: Mapping[str, go.Figure], missing: Sequence[str]) -> 
     # Titles and captions come from windward.plots, which has escaped the user's part of them for plotly already.
     parts = [
         f'<section><h3>{figure.layout.title.text}</h3><p class="caption">{figure.layout.meta["caption"]}</p>'
-        f'<div class="figure" id="figure-{name}" role="img" aria-label="{text(html.unescape(figure.layout.title.text))}"></div></section>'
+        f'<div class="figure" id="figure-{name}" role="img" aria-label="{text(html.unescape(figure.layout.title.text))}">'
+        "</div></section>"
         for name, figure in drawn.items()
     ]
     reasons = dict.fromkeys(missing)
@@ -216,9 +219,7 @@ def _settings(study: Study) -> str:
     objective = study.policy.report.objective or study.policy.objective
     rows = [("decision", name, _range(parameter)) for name, parameter in study.space.decision.items()]
     rows += [("context", name, _range(parameter)) for name, parameter in study.space.context.items()]
-    body = "".join(
-        "<tr>" + "".join(f'<td class="text">{text(cell)}</td>' for cell in row) + "</tr>" for row in rows
-    )
+    body = "".join("<tr>" + "".join(f'<td class="text">{text(cell)}</td>' for cell in row) + "</tr>" for row in rows)
     rules = "".join(f"<li>{text(constraint)}</li>" for constraint in study.space.constraints)
     parts = text(json.dumps(encode(study.policy), indent=2, ensure_ascii=False))
     return (
@@ -234,7 +235,9 @@ def _range(parameter: Parameter) -> str:
     if isinstance(parameter, Categorical):
         return "one of " + ", ".join(str(choice) for choice in parameter.choices)
     low, high = (None if end is None else number(end) for end in (parameter.low, parameter.high))
-    span = f"{low} to {high}" if low and high else f"{low} or more" if low else f"{high} or less" if high else "any number"
+    span = (
+        f"{low} to {high}" if low and high else f"{low} or more" if low else f"{high} or less" if high else "any number"
+    )
     kind = "whole numbers, " if isinstance(parameter, Integer) else ""
     return kind + span + (", on a log scale" if parameter.log else "")
 

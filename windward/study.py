@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from windward import check, papers
 from windward.asking import asked_body, recommendation, replayed_body
 from windward.codec import decode, encode, table_of
-from windward.errors import ArgumentError, JournalError, TrialError
+from windward.errors import ArgumentError, JournalError, TrialError, WindwardError
 from windward.frame import dataframe
 from windward.journal import Draft, Event, History, Journal, check_name, open_journal, rules
 from windward.journal.events import VERSION
-from windward.journal.keys import asked_before, check_told, key_for
+from windward.journal.keys import asked_before, key_for
 from windward.parameters import Value
 from windward.parts import OWN_PARTS
 from windward.policy import Policy, Request, check_policy
@@ -24,6 +24,7 @@ from windward.results import Outcome, Recommendation, Suggestion
 from windward.running import Leftover, run_rounds
 from windward.space import Space
 from windward.surrogate import Start
+from windward.telling import Tell, tell_all
 from windward.trials import Trial, Trials
 from windward.version import __version__
 
@@ -249,16 +250,14 @@ class Study:
         done where it differs from what was asked. The same again is harmless; another value is an error: see `amend`.
         With a `key` it is harmless even after an amendment: the call counts once.
         """
-        call = "study.tell"
-        clean = {
-            "value": check.number(call, "value", value),
-            "context": self._check_context(call, context, partial=True),
-            "noise": _check_noise(call, noise),
-            "decision": None if decision is None else self.space.check_decision(call, decision, planned=False),
-        }
-        key, now = key_for(call, key), self._now()
-        self._write(key, lambda: rules.tell(self._history, call, id, now, **clean))  # type: ignore[arg-type]
-        check_told(self._history, key, id, clean)
+        (error,) = self.tell_many([Tell(id, value, context, noise, decision, key)])
+        if error is not None:
+            raise error
+
+    def tell_many(self, tells: Sequence[Tell]) -> list[WindwardError | None]:
+        """Tell several values in one transaction, each decided for itself; return what was wrong with each, or None."""
+        with self._lock:
+            return tell_all(self._history, tells, self._now(), self._write)
 
     def lose(self, id: int, reason: str) -> None:
         """Give a pending trial up: it will not be asked again at once. A value told later still counts."""

@@ -33,7 +33,9 @@ def recommend(study: str, context: tuple[str, ...], journal: str, as_json: bool)
 
 @click.command(short_help="Write a report to read, one HTML file.")
 @click.argument("study")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), default="report.html", show_default=True)
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), default="report.html", show_default=True
+)
 @journal_option
 @json_option
 def report(study: str, output: Path, journal: str, as_json: bool) -> None:

@@ -19,7 +19,10 @@ from windward.commands.common import (
 
 context_option = pairs_option("--context", "-c", "context", "What is known of the context; may be repeated.")
 decision_option = pairs_option(
-    "--decision", "-d", "decision", "What was really done, whole, where it differs from what was asked; may be repeated."
+    "--decision",
+    "-d",
+    "decision",
+    "What was really done, whole, where it differs from what was asked; may be repeated.",
 )
 noise_option = click.option("--noise", type=float, help="Standard deviation of the value, where it is known.")
 key_option = click.option("--key", help="Idempotency key: the same call again with the same key changes nothing.")

@@ -11,7 +11,9 @@ from windward.errors import ArgumentError, MissingDependency
 
 
 @click.command(short_help="Serve studies over HTTP, with a page.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to bind; others than loopback need a token.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to bind; others than loopback need a token."
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 takes a free one.")
 @click.option(
     "--admin-token-file",
@@ -19,7 +21,9 @@ from windward.errors import ArgumentError, MissingDependency
     help="File with the admin token; else WINDWARD_ADMIN_TOKEN, else one is made for this run.",
 )
 @click.option("--fitters", type=click.IntRange(1), default=1, show_default=True, help="Processes that fit.")
-@click.option("--largest-body", type=click.IntRange(1), default=1_000_000, show_default=True, help="Bytes of a request.")
+@click.option(
+    "--largest-body", type=click.IntRange(1), default=1_000_000, show_default=True, help="Bytes of a request."
+)
 @journal_option
 @json_option
 def serve(

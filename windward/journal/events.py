@@ -22,12 +22,13 @@ NEW_TRIAL = ("asked", "added")
 
 @dataclass(frozen=True)
 class Draft:
-    """An event that has not been written yet."""
+    """An event that has not been written yet; `key` where it belongs to another call than the one that writes it."""
 
     kind: str
     trial: int | None
     at: datetime
     body: dict[str, Any]
+    key: str | None = None
 
 
 @dataclass(frozen=True)

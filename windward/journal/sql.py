@@ -242,7 +242,7 @@ class SqlJournal:
         for draft, each in zip(drafts, numbered_keys(key, len(drafts)), strict=True):
             head += 1
             asks += draft.kind in NEW_TRIAL
-            events.append(Event(head, draft.kind, draft.trial, each, draft.at, now, draft.body))
+            events.append(Event(head, draft.kind, draft.trial, draft.key or each, draft.at, now, draft.body))
         rows = [
             {
                 "study": study,

@@ -147,7 +147,10 @@ async function route() {
       make("p", {}, make("a", { href: "#/" }, "Back to the studies")));
   }
 }
-addEventListener("hashchange", () => { route().then(() => main.focus()); });
+addEventListener("hashchange", async () => {
+  await route();
+  if (!main.contains(document.activeElement)) main.focus();
+});
 
 // -- the list of studies ---------------------------------------------------------------------------------------------
 
@@ -269,7 +272,7 @@ function contextInput(id, parameter, known) {
     const options = parameter.choices.map((choice, at) => make("option", { value: String(at), selected: choice === known }, String(choice)));
     return make("select", { id, disabled: known !== undefined }, make("option", { value: "", selected: known === undefined }, ""), ...options);
   }
-  return make("input", { id, inputMode: "decimal", autocomplete: "off", value: known === undefined ? "" : String(known),
+  return make("input", { id, inputMode: "decimal", autocomplete: "off", value: known === undefined ? "" : shown(known),
     disabled: known !== undefined });
 }
 
@@ -301,7 +304,7 @@ function card(study, trial, changed) {
   const id = `trial-${trial.id}`;
   const fields = contextFields(`${id}-context`, study, trial.context);
   const value = make("input", { id: `${id}-value`, inputMode: "decimal", autocomplete: "off",
-    value: trial.value === null ? "" : String(trial.value), disabled: trial.value !== null });
+    value: trial.value === null ? "" : shown(trial.value), disabled: trial.value !== null });
   const reason = make("input", { id: `${id}-reason`, maxLength: 2000 });
   const save = make("button", { type: "submit" }, "Save");
   const lose = make("button", { type: "button", className: "quiet" }, "Mark as lost");
@@ -475,6 +478,7 @@ function unescaped(text) {
 }
 
 async function updateFigures(places, name, current) {
+  for (const place of places) if (!place.firstChild) place.append(make("p", { className: "soft" }, "Drawing…"));
   await loadPlotly();
   for (const [at, kind] of FIGURES.entries()) {
     if (!current()) return;

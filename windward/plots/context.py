@@ -60,9 +60,7 @@ def _panel(seen: View, name: str, guarded: bool) -> list[Any]:
     space, parameter = seen.space, seen.space.context[name]
     points = [space.decode_context(point)[name] for point in seen.contexts.points]
     observed = [
-        trial.context[name]
-        for trial in seen.trials
-        if name in trial.context and trial.context_source != "chosen"
+        trial.context[name] for trial in seen.trials if name in trial.context and trial.context_source != "chosen"
     ]
     reference, adversary = seen.contexts.weights.tolist(), seen.adversary.tolist()
     if isinstance(parameter, Categorical):

@@ -51,9 +51,7 @@ def price(study: Study) -> go.Figure:
         label = name
         if len(seen.space.decision) == 1:
             label += f": {plain(joined(seen.space.decode_decision(decision)).replace(' to ', ' = '))}"
-        made.add_trace(
-            go.Scatter(x=x, y=curve.tolist(), line={"color": color, "width": 2.5, "dash": dash}, name=label)
-        )
+        made.add_trace(go.Scatter(x=x, y=curve.tolist(), line={"color": color, "width": 2.5, "dash": dash}, name=label))
     _ends(made, x, curves[0])
     radius = _policy_radius(seen)
     if radius is not None and radius <= float(radii[-1]):
@@ -61,7 +59,7 @@ def price(study: Study) -> go.Figure:
         text = f"protected up to here ({at:.0%})" if share else f"protected up to here ({number(at)})"
         made.add_vline(x=at, line={"color": QUIET, "dash": "dot"}, annotation={"text": text, "yanchor": "bottom"})
     made.update_xaxes(
-        title="share of cases that turn out as the least favourable contexts"
+        title="share of cases that turn out unfavourably"
         if share
         else f"how far the contexts may drift ({type(divergence).__name__} radius)",
         tickformat=".0%" if share else None,

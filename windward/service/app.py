@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -20,10 +20,12 @@ from windward.journal import open_journal
 from windward.plots import FIGURES
 from windward.service import bodies, fits, page
 from windward.service.guard import SizeLimit, StrictRoute, Wrong, add_handlers
+from windward.service.scribe import Scribe, study_with, trial_now
 from windward.service.settings import Settings
 from windward.service.shelf import Shelf
 from windward.service.tokens import SCOPES, Identity, TokenStore
-from windward.study import Study, utc_now
+from windward.study import utc_now
+from windward.telling import Tell
 from windward.version import __version__
 
 # Trials sent at once.
@@ -54,6 +56,7 @@ class Kitchen:
     shelf: Shelf
     tokens: TokenStore
     fits: fits.Fits
+    scribe: Scribe
     health: anyio.CapacityLimiter
 
 
@@ -64,11 +67,13 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        shelf = Shelf(open_journal(settings.journal))
         kitchen = Kitchen(
             settings,
-            Shelf(open_journal(settings.journal)),
+            shelf,
             TokenStore(settings.journal, settings.admin_token),
             fits.Fits(settings),
+            Scribe(shelf),
             anyio.CapacityLimiter(2),
         )
         kitchen.fits.warm()
@@ -94,7 +99,7 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
-def kitchen(request: Request) -> Kitchen:
+async def kitchen(request: Request) -> Kitchen:
     """Return what the routes work with."""
     found = request.app.state.kitchen
     assert isinstance(found, Kitchen)
@@ -104,25 +109,29 @@ def kitchen(request: Request) -> Kitchen:
 Inside = Annotated[Kitchen, Depends(kitchen)]
 
 
-def identity(inside: Inside, credentials: Credentials) -> Identity:
+# These are coroutines: a plain function would take a thread of the pool for each of them.
+
+
+async def identity(inside: Inside, credentials: Credentials) -> Identity:
     """Return who asks, or refuse."""
-    found = None if credentials is None else inside.tokens.identify(credentials.credentials)
+    token = "" if credentials is None else credentials.credentials
+    found = inside.tokens.admin(token) or await run_in_threadpool(inside.tokens.identify, token)
     if found is None:
         raise Wrong(401, "give a valid token: Authorization: Bearer <token>.")
     return found
 
 
-def administrator(who: Annotated[Identity, Depends(identity)]) -> Identity:
+async def administrator(who: Annotated[Identity, Depends(identity)]) -> Identity:
     """Return the admin, or refuse."""
     if not who.admin:
         raise Wrong(403, "this takes the admin token.")
     return who
 
 
-def allowed(scope: str) -> Callable[..., str]:
+def allowed(scope: str) -> Callable[..., Coroutine[Any, Any, str]]:
     """Return a check that a token has a scope on the study in the path; whether that study exists is not told."""
 
-    def check(name: Name, who: Annotated[Identity, Depends(identity)]) -> str:
+    async def check(name: Name, who: Annotated[Identity, Depends(identity)]) -> str:
         if not who.may(scope, name):
             raise Wrong(403, f"this token may not {scope} this study.")
         return name
@@ -218,33 +227,32 @@ async def ask(inside: Inside, name: Writable, body: bodies.Ask, key: Key = None)
 @rounds.post("/trials/{id}/reveal")
 def reveal(inside: Inside, name: Writable, id: Id, body: bodies.Reveal) -> dict[str, Any]:
     """Say what a trial's context is, whole or in part."""
-    study = _study_with(inside, name, id)
+    study = study_with(inside.shelf, name, id)
     study.reveal(id, body.context)
-    return _trial(study, id)
+    return trial_now(study, id)
 
 
 @rounds.post("/trials/{id}/tell")
-def tell(inside: Inside, name: Writable, id: Id, body: bodies.Tell, key: Key = None) -> dict[str, Any]:
+async def tell(inside: Inside, name: Writable, id: Id, body: bodies.Tell, key: Key = None) -> dict[str, Any]:
     """Say what a trial's value is, however late. The same again is harmless."""
-    study = _study_with(inside, name, id)
-    study.tell(id, body.value, context=body.context, noise=body.noise, decision=body.decision, key=key)
-    return _trial(study, id)
+    one = Tell(id, body.value, body.context, body.noise, body.decision, key)
+    return await inside.scribe.tell(name, one)
 
 
 @rounds.post("/trials/{id}/lose")
 def lose(inside: Inside, name: Writable, id: Id, body: bodies.Lose) -> dict[str, Any]:
     """Give a pending trial up; a value that comes later still counts."""
-    study = _study_with(inside, name, id)
+    study = study_with(inside.shelf, name, id)
     study.lose(id, body.reason)
-    return _trial(study, id)
+    return trial_now(study, id)
 
 
 @rounds.post("/trials/{id}/amend")
 def amend(inside: Inside, name: Writable, id: Id, body: bodies.Amend) -> dict[str, Any]:
     """Correct what was told or revealed."""
-    study = _study_with(inside, name, id)
+    study = study_with(inside.shelf, name, id)
     study.amend(id, value=body.value, context=body.context, noise=body.noise, decision=body.decision)
-    return _trial(study, id)
+    return trial_now(study, id)
 
 
 # -- reading ------------------------------------------------------------------------------------------------------------
@@ -299,7 +307,9 @@ async def report(inside: Inside, name: Readable) -> Response:
     """Return the report, one HTML file."""
     await run_in_threadpool(inside.shelf.study, name)
     answer = await inside.fits.run(fits.report, name)
-    return Response(answer, media_type="text/html", headers={"content-disposition": 'attachment; filename="report.html"'})
+    return Response(
+        answer, media_type="text/html", headers={"content-disposition": 'attachment; filename="report.html"'}
+    )
 
 
 @page.pages.get("/health", tags=["health"], responses={503: REFUSALS[503]})
@@ -312,19 +322,6 @@ async def health(inside: Inside) -> Response:
         state["status"] = "the storage cannot be reached"
         return Response(json.dumps(state), 503, media_type="application/json")
     return Response(json.dumps(state), media_type="application/json")
-
-
-def _study_with(inside: Kitchen, name: str, id: int) -> Study:
-    study = inside.shelf.study(name)
-    if id >= len(study.trials):
-        study.sync()
-        if id >= len(study.trials):
-            raise Wrong(404, f"study {name!r} has no trial {id}.")
-    return study
-
-
-def _trial(study: Study, id: int) -> dict[str, Any]:
-    return {**plain.trial(study.trials[id], utc_now()), "revision": study.revision}
 
 
 def _revision(inside: Kitchen, name: str) -> int:

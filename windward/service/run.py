@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from collections.abc import Callable
 
@@ -53,4 +54,7 @@ def serve(settings: Settings, host: str, port: int, ready: Callable[[str], None]
         timeout_graceful_shutdown=GRACE_SECONDS,
         backlog=2048,
     )
+    # Uvicorn raises the signal that stopped it again when all is done; then it has been heeded, and the exit is clean.
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: None)
     uvicorn.Server(config).run(sockets=[listening])

@@ -28,7 +28,11 @@ class Settings:
     def __post_init__(self) -> None:
         if not isinstance(self.journal, str) or not self.journal:
             raise ArgumentError(f"Settings(journal={self.journal!r}): give a database URL such as 'sqlite:///shop.db'.")
-        if not isinstance(self.admin_token, str) or len(self.admin_token) < SHORTEST_TOKEN or not _sendable(self.admin_token):
+        if (
+            not isinstance(self.admin_token, str)
+            or len(self.admin_token) < SHORTEST_TOKEN
+            or not _sendable(self.admin_token)
+        ):
             raise ArgumentError(
                 f"Settings(admin_token=...): an admin token has at least {SHORTEST_TOKEN} printable ASCII characters and "
                 "no spaces; make one with: python -c 'import secrets; print(secrets.token_urlsafe())'"
