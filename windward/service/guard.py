@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
-from starlette.exceptions import HTTPException
+from starlette.exceptions import HTTPException as StarletteException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from windward.errors import (
@@ -39,12 +39,11 @@ HEADERS = (
 )
 
 
-class Wrong(Exception):
-    """A request that cannot be served, with its status."""
+class Wrong(HTTPException):
+    """A request that cannot be served, with its status and a message."""
 
     def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+        super().__init__(status, message)
 
 
 class SizeLimit:
@@ -107,9 +106,6 @@ class StrictRoute(APIRoute):
 def add_handlers(app: FastAPI) -> None:
     """Answer every error with `{"error": message}` and the status it deserves."""
 
-    async def wrong(request: Request, error: Exception) -> Response:
-        return _answer(error.status if isinstance(error, Wrong) else 500, str(error))
-
     async def refused(request: Request, error: Exception) -> Response:
         return _answer(status_of(error), str(error))
 
@@ -121,16 +117,15 @@ def add_handlers(app: FastAPI) -> None:
         return _answer(422, first, details=found)
 
     async def plain(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
+        assert isinstance(error, StarletteException)
         return _answer(error.status_code, str(error.detail), headers=dict(error.headers or {}))
 
     async def busy(request: Request, error: Exception) -> Response:
         return _answer(503, str(error), headers={"retry-after": "2"})
 
-    app.add_exception_handler(Wrong, wrong)
     app.add_exception_handler(WindwardError, refused)
     app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(HTTPException, plain)
+    app.add_exception_handler(StarletteException, plain)
     app.add_exception_handler(Busy, busy)
 
 

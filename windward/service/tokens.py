@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from windward.errors import JournalError
-from windward.journal.sql import BUSY_SECONDS
 from windward.service.settings import new_token
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
 SCOPES = ("read", "write")
+# How long a writer waits for another, as the journal does.
+BUSY_SECONDS = 30
 _metadata = sa.MetaData()
 _tokens = sa.Table(
     "tokens",
@@ -116,6 +117,6 @@ def _digest(secret: str) -> str:
 
 def _prepare_sqlite(connection: Any, record: Any) -> None:
     cursor = connection.cursor()
-    cursor.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
+    cursor.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
     cursor.execute("PRAGMA journal_mode = WAL")
     cursor.close()
