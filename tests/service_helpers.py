@@ -88,7 +88,13 @@ def private_postgresql():
         extra = {} if user is None else {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
         with (folder.parent / f"{folder.name}.said").open("wb") as said:  # a pipe would be held open by the server
             subprocess.run(
-                [str(programs / program), *arguments], check=True, cwd="/", stdout=said, stderr=said, timeout=120, **extra
+                [str(programs / program), *arguments],
+                check=True,
+                cwd="/",
+                stdout=said,
+                stderr=said,
+                timeout=120,
+                **extra,
             )
 
     data = str(folder / "data")
@@ -111,4 +117,6 @@ def postgresql_programs() -> Path | None:
 
 
 def chromium() -> str | None:
-    return next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
+    return next(
+        (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+    )

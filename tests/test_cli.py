@@ -210,16 +210,27 @@ def test_names_cannot_steer_a_terminal(shop):
     text = DECLARATION.replace('"shop"', '"[red]\\u001b[2Jx[/red]"').replace('"top"', '"\\u001b]0;title\\u0007"')
     (shop / "evil.toml").write_text(text)
     name = "[red]\x1b[2Jx[/red]"
-    outputs = [run("new", "evil.toml").output, run("ask", name).output, run("status").output, run("trials", name).output]
+    outputs = [
+        run("new", "evil.toml").output,
+        run("ask", name).output,
+        run("status").output,
+        run("trials", name).output,
+    ]
     assert all("\x1b" not in output and "\x07" not in output for output in outputs)
     assert "[red]\\x1b[2Jx[/red]" in outputs[2]
 
 
+@pytest.mark.slow
 def test_the_example_script_runs_a_whole_study(tmp_path):
     command = tmp_path / "windward"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m windward "$@"\n')
     command.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "OMP_NUM_THREADS": "1",
+    }
     script = [str(ROOT / "examples" / "shop.sh"), str(tmp_path)]
     done = subprocess.run(script, capture_output=True, text=True, env=environment, timeout=280)
     assert done.returncode == 0, done.stderr

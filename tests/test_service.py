@@ -57,7 +57,9 @@ def log(url, name):
 def test_a_whole_round(client, shop):
     name, _ = shop
     base = f"/api/studies/{name}"
-    assert client.post(f"{base}/trials/1/reveal", json={"context": {"demand": 0.7}}).json()["context"] == {"demand": 0.7}
+    assert client.post(f"{base}/trials/1/reveal", json={"context": {"demand": 0.7}}).json()["context"] == {
+        "demand": 0.7
+    }
     assert client.post(f"{base}/trials/1/tell", json={"value": 2, "noise": 0.1}).json()["value"] == 2.0
     assert client.post(f"{base}/trials/2/lose", json={"reason": "closed"}).json()["lost"] == "closed"
     assert client.post(f"{base}/trials/1/amend", json={"value": 0.2}).json()["value"] == 0.2
@@ -455,7 +457,8 @@ def test_settings_do_not_show_their_token():
 
 
 def test_storage_that_cannot_be_reached_is_said_at_once(tmp_path):
-    with pytest.raises(JournalError, match="does not exist"), TestClient(
-        create_app(Settings(f"sqlite:///{tmp_path}/no/such.db", ADMIN))
+    with (
+        pytest.raises(JournalError, match="does not exist"),
+        TestClient(create_app(Settings(f"sqlite:///{tmp_path}/no/such.db", ADMIN))),
     ):
         pass
