@@ -142,7 +142,7 @@ def test_minimizing_shows_the_users_signs():
 def test_delays_count_what_happened():
     now = [datetime(2026, 3, 1, tzinfo=UTC)]
     made = ww.Study(SHOP, ROBUST, clock=lambda: now[0])
-    for step in range(4):
+    for _ in range(4):
         now[0] += timedelta(days=1)
         made.ask()
     now[0] += timedelta(days=1)

@@ -433,7 +433,7 @@ def test_too_many_waiting_fits_are_told_to_come_back(tmp_path):
 
 @pytest.mark.parametrize(
     ("host", "loopback"),
-    [("127.0.0.1", True), ("127.8.8.8", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("::", False)]
+    [("127.0.0.1", True), ("127.8.8.8", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("::", False)]  # noqa: RUF005
     + [("example.org", False), ("localhost.example.org", False), ("10.0.0.7", False), ("", False)],
 )
 def test_only_loopback_needs_no_chosen_token(host, loopback):

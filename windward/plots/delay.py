@@ -29,6 +29,7 @@ def delays(study: Study) -> go.Figure:
         "Right: how long each waited; open marks are still waiting.",
     )
     made.set_subplots(rows=1, cols=2, horizontal_spacing=0.12, subplot_titles=["results over time", "waiting time"])
+    made.update_layout(margin={"t": 84})  # two titles
     times, counts = _counts(study)
     for state, color in (("arrived", VALUE), ("pending", ADVERSE), ("lost", QUIET)):
         made.add_trace(

@@ -69,7 +69,7 @@ def band(go: Any, x: list[Any], low: list[float], high: list[float], name: str, 
     )
 
 
-def faint(color: str, share: float = 0.18) -> str:
+def faint(color: str, share: float = 0.25) -> str:
     """Return a hex colour with transparency."""
     red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgba({red},{green},{blue},{share})"

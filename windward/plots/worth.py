@@ -70,6 +70,7 @@ def _two(seen: View, first: str, second: str) -> go.Figure:
     worth, (low, high) = seen.values_at(x), seen.intervals_at(x)
     made = _empty(seen, [first, second])
     made.set_subplots(rows=1, cols=2, horizontal_spacing=0.2, subplot_titles=[_title(seen), "± half the 90 % interval"])
+    made.update_layout(margin={"t": 84})  # two titles
     tried = seen.trials.arrived
     for column, surface in enumerate((worth, 0.5 * (high - low)), start=1):
         made.add_trace(

@@ -15,6 +15,8 @@ from windward.service.settings import Settings, is_loopback
 
 # After a signal, requests that run may finish for so long; what is in the journal stays there in any case.
 GRACE_SECONDS = 30
+# Connections that may wait to be taken.
+BACKLOG = 2048
 
 
 def check_binding(host: str, given_token: bool) -> None:
@@ -27,12 +29,13 @@ def check_binding(host: str, given_token: bool) -> None:
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """Return a socket bound to an address."""
+    """Return a socket that listens at an address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))
+        made.listen(BACKLOG)  # now: who calls before the service has started waits, and is not refused
     except OSError as error:
         made.close()
         raise ArgumentError(f"serve: cannot bind {host} port {port}: {error.strerror or error}.") from error
@@ -52,7 +55,7 @@ def serve(settings: Settings, host: str, port: int, ready: Callable[[str], None]
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
-        backlog=2048,
+        backlog=BACKLOG,
     )
     # Uvicorn raises the signal that stopped it again when all is done; then it has been heeded, and the exit is clean.
     for each in (signal.SIGINT, signal.SIGTERM):
