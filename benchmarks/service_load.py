@@ -2,6 +2,7 @@
 
     python benchmarks/service_load.py                                    # SQLite
     python benchmarks/service_load.py --journal postgresql+psycopg://...
+    python benchmarks/service_load.py --append benchmarks/results/service_load.json
 
 It starts `windward serve`, makes a study whose asks are cheap, and lets 200 clients, each on a connection of its own, tell
 their trials one after the other; then it reads the journal back and compares every value.
@@ -21,7 +22,9 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
+from machine import described  # noqa: E402
+
 TOKEN = "a-token-for-this-measurement"
 DECLARATION = {
     "name": "load",
@@ -135,10 +138,15 @@ def main() -> None:
     parser.add_argument("--journal", help="database URL; a new SQLite file where not given")
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--each", type=int, default=10, help="tells per client")
+    parser.add_argument("--append", type=Path, help="JSON file to add the result to")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         journal = options.journal or f"sqlite:///{folder}/load.db"
-        print(json.dumps(measure(journal, options.clients, options.each), indent=2))
+        result = {**measure(journal, options.clients, options.each), "machine": described()}
+    print(json.dumps(result, indent=2))
+    if options.append is not None:
+        before = json.loads(options.append.read_text()) if options.append.exists() else []
+        options.append.write_text(json.dumps([*before, result], indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -34,10 +34,17 @@ def test_shell_blocks_run(page, tmp_path):
     command = tmp_path / "windward"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m windward "$@"\n')
     command.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "OMP_NUM_THREADS": "1",
+    }
     environment.pop("WINDWARD_JOURNAL", None)
     script = "set -eu\n" + "\n".join(SHELL.findall(page.read_text()))
-    done = subprocess.run(["sh", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(
+        ["sh", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280
+    )
     assert done.returncode == 0, done.stderr
 
 

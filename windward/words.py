@@ -116,7 +116,8 @@ def basis(trials: Trials) -> str:
         rest.append(f"{waiting} {_have(waiting)} a value but not yet the whole context")
     if lost:
         rest.append(f"{_count(lost, 'result')} {_are(lost, past=True)} lost")
-    return text if not rest else f"{text} {_capital(and_list(rest))}; nothing is assumed about them here."
+    missing = "it" if len(pending) + waiting + lost == 1 else "them"
+    return text if not rest else f"{text} {_capital(and_list(rest))}; nothing is assumed about {missing} here."
 
 
 def ambiguity(study: Study, objective: Objective) -> str | None:
