@@ -12,7 +12,7 @@ ifneq ($(TORCH),)
 CONSTRAINTS := $(VENV)/constraints.txt
 endif
 
-.PHONY: demo test lint types layers bench clean help
+.PHONY: demo test lint types layers bench screenshots clean help
 
 help:  ## say what each target does
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /: /'
@@ -37,6 +37,9 @@ bench: $(VENV)/.installed-test  ## measure, beside peers
 	$(BIN)/python benchmarks/suggest.py methods
 	$(BIN)/python benchmarks/suggest.py peers
 
+screenshots: $(VENV)/.installed-test  ## draw the figures, the report and the page again, for the docs
+	$(BIN)/python docs/figures/screenshots.py
+
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
@@ -49,7 +52,7 @@ $(VENV)/constraints.txt: constraints.txt $(VENV)/.created
 
 $(VENV)/.installed: pyproject.toml $(CONSTRAINTS) $(VENV)/.created
 	@echo "installing windward into $(VENV) (torch is large: this can take a few minutes)"
-	$(PIP) -c $(CONSTRAINTS) -e .
+	$(PIP) -c $(CONSTRAINTS) -e '.[plots]'
 	touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed

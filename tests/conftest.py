@@ -8,12 +8,22 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 from postgres_server import Server, programs
+from service_helpers import chromium
 
 # One derandomised profile: a property that fails, fails every time. No deadline: a busy machine is not a failure.
 settings.register_profile(
     "windward", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("windward")
+
+
+def pytest_runtest_setup(item):
+    """A test that needs a browser is skipped without one; in CI, which installs it, that is a failure."""
+    if item.get_closest_marker("browser") is not None and chromium() is None:
+        reason = "no Chromium on the path: apt-get install chromium"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
 
 
 @pytest.fixture(autouse=True)

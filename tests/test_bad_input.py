@@ -45,7 +45,7 @@ from bad_input_delays import DELAYS, RUNS
 from bad_input_robust import DIVERGENCES, ROBUST, ROBUST_UNFIT
 
 import windward as ww
-from windward import ArgumentError, IncompatibleError, JournalError, SpaceError, TrialError
+from windward import ArgumentError, IncompatibleError, JournalError, SpaceError, StudyExists, TrialError, UnknownStudy
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,16 @@ def ids(where: str, call: Callable[..., Any]) -> list[Row]:
     return each(where, call, TrialError, [(value, f"has no trial {value!r}; ids go from 0 to 4") for value in NOT_IDS])
 
 
+NOT_KEYS = (5, "", "a b", "a/1", "x" * 201, "\u00e9")
+
+
+def tell(study: ww.Study, one: ww.Tell) -> None:
+    """Raise what was wrong with one tell of several; a right one beside it would be written."""
+    (error,) = study.tell_many([one])
+    if error is not None:
+        raise error
+
+
 STUDY: list[Row] = [
     *words("Study.space", lambda s, v: ww.Study(v), None, 5, {"order": ww.Real(0, 1)}),
     *words("Study.policy", lambda s, v: ww.Study(SPACE, v), 5, "sbo_kde", ww.papers.erbo),
@@ -98,15 +108,15 @@ STUDY: list[Row] = [
     ),
     Row("Study.journal", lambda s: ww.Study(SPACE, journal="nonsense"), JournalError, "nonsense"),
     *words("Study.name", lambda s, v: ww.Study(SPACE, name=v), *NOT_NAMES),
-    Row("Study.name", lambda s: ww.Study(SPACE, journal=s.journal, name="shop"), JournalError, "'shop' exists already"),
-    Row("Study.name", lambda s: ww.Study(SPACE, journal=s.journal, name="shop"), JournalError, "with Study.open"),
+    Row("Study.name", lambda s: ww.Study(SPACE, journal=s.journal, name="shop"), StudyExists, "'shop' exists already"),
+    Row("Study.name", lambda s: ww.Study(SPACE, journal=s.journal, name="shop"), StudyExists, "with Study.open"),
     *wholes("Study.seed", lambda s, v: ww.Study(SPACE, seed=v), None, -1, 2**60),
     *words("Study.direction", lambda s, v: ww.Study(SPACE, direction=v), "up", None, 1, PAIR),
     *each("Study.parts", lambda s, v: ww.Study(SPACE, parts=v), ArgumentError, NOT_PARTS),
     *each("Study.clock", lambda s, v: ww.Study(SPACE, clock=v), ArgumentError, NOT_CLOCKS),
     *words("Study.device", lambda s, v: ww.Study(SPACE, device=v), "tpu9", "meta", "cuda:99", None, 1.5, ("cpu",)),
     *words("Study.open.name", lambda s, v: ww.Study.open(v, journal=s.journal), *NOT_NAMES),
-    Row("Study.open.name", lambda s: ww.Study.open("shpo", journal=s.journal), JournalError, "'shpo' in this journal"),
+    Row("Study.open.name", lambda s: ww.Study.open("shpo", journal=s.journal), UnknownStudy, "'shpo' in this journal"),
     *words("Study.open.journal", lambda s, v: ww.Study.open("shop", journal=v), None, 5),
     *each("Study.open.parts", lambda s, v: ww.Study.open("shop", journal=s.journal, parts=v), ArgumentError, NOT_PARTS),
     *each(
@@ -114,7 +124,7 @@ STUDY: list[Row] = [
     ),
     *words("Study.open.device", lambda s, v: ww.Study.open("shop", journal=s.journal, device=v), "gpu", "meta", {}),
     *words("delete_study.name", lambda s, v: ww.delete_study(v, journal=s.journal), *NOT_NAMES),
-    Row("delete_study.name", lambda s: ww.delete_study("shpo", journal=s.journal), JournalError, "'shpo'"),
+    Row("delete_study.name", lambda s: ww.delete_study("shpo", journal=s.journal), UnknownStudy, "'shpo'"),
     *misfits("Study.ask.context", lambda s, v: s.ask(context=v), NOT_CONTEXTS),
     *misfits("Study.ask.fix", lambda s, v: s.ask(fix=v), NOT_DECISIONS),
     *misfits("Study.ask.fix", lambda s, v: s.ask(fix=v), [FARTHER, (TOGETHER, f"fix={TOGETHER!r}")]),
@@ -172,6 +182,17 @@ STUDY: list[Row] = [
     *wholes("Study.run.until", lambda s, v: s.run(print, until=v), -1),
     *words("Study.run.progress", lambda s, v: s.run(print, 1, progress=v), 1, None, "no"),
     *RUNS,
+    *words("Study.ask.key", lambda s, v: s.ask(key=v), *NOT_KEYS),
+    *words("Study.tell.key", lambda s, v: s.tell(3, 1.0, key=v), *NOT_KEYS),
+    *words(
+        "Study.tell_many.tells", lambda s, v: s.tell_many(v), None, 5, "told", {0: 1.0}, [(3, 1.0)], ww.Tell(3, 1.0)
+    ),
+    *ids("Tell.id", lambda s, v: tell(s, ww.Tell(v, 1.0))),
+    *numbers("Tell.value", lambda s, v: tell(s, ww.Tell(3, v)), None),
+    *misfits("Tell.context", lambda s, v: tell(s, ww.Tell(3, 1.0, v)), NOT_CONTEXTS),
+    *numbers("Tell.noise", lambda s, v: tell(s, ww.Tell(3, 1.0, None, v)), -1.0),
+    *misfits("Tell.decision", lambda s, v: tell(s, ww.Tell(3, 1.0, None, None, v)), [*NOT_DECISIONS, LACKING]),
+    *words("Tell.key", lambda s, v: tell(s, ww.Tell(3, 1.0, key=v)), *NOT_KEYS),
 ]
 
 CALLS: list[Row] = [*PARTS, *ROBUST, *DELAYS]

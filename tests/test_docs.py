@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "CONTRIBUTING.md"]
+SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 
@@ -22,6 +26,26 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
         # The line of the block in its page, for a traceback that can be followed.
         padding = "\n" * (text[: match.start(1)].count("\n"))
         exec(compile(padding + match.group(1), str(page), "exec"), names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if SHELL.search(page.read_text())], ids=lambda page: page.name)
+def test_shell_blocks_run(page, tmp_path):
+    command = tmp_path / "windward"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m windward "$@"\n')
+    command.chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "OMP_NUM_THREADS": "1",
+    }
+    environment.pop("WINDWARD_JOURNAL", None)
+    script = "set -eu\n" + "\n".join(SHELL.findall(page.read_text()))
+    done = subprocess.run(
+        ["sh", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

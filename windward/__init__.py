@@ -5,146 +5,27 @@ models the value by a Gaussian process and picks each decision by Bayesian optim
 distribution and honest about what has not arrived. Start with `Space`, `Study` and `papers`.
 """
 
-from windward import divergences, papers
-from windward.beliefs import ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
-from windward.context_rules import HighestImprovement, MostUncertain, Nature, Uniform
-from windward.contexts import Box, Contexts, Distribution, Empirical, Grid, KernelDensity, Known, NoContext
-from windward.design import RandomDesign, Sobol
-from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein, WorstCase
-from windward.errors import (
-    ArgumentError,
-    IncompatibleError,
-    JournalError,
-    MissingData,
-    MissingDependency,
-    SolverError,
-    SpaceError,
-    TrialError,
-    WindwardError,
-)
-from windward.feedback import Censor, Hallucinate, Ignore
-from windward.heuristics import BocuOne, BocuTwo, MidpointRobust
-from windward.journal import MemoryJournal, delete_study, studies
-from windward.maximize import MultiStart, OverGrid
-from windward.objectives import (
-    CVaR,
-    Expected,
-    LipschitzRobust,
-    MeanRisk,
-    MeanVariance,
-    Minimum,
-    Robust,
-    Satisficing,
-    Sensitivity,
-    Tradeoff,
-    VaR,
-)
-from windward.parameters import Categorical, Integer, Linear, Real
-from windward.parts import from_json, to_json
-from windward.policy import Policy, Report
-from windward.results import Outcome, Recommendation, Suggestion
-from windward.schedules import Decay, KernelRate, KirschnerRate, MicheliRate
-from windward.space import Space
-from windward.study import Study
-from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
-from windward.trials import Trial, Trials
-from windward.version import __version__
-from windward.widths import DelayedWidth, HuangWidth, MicheliWidth, delayed_width
+import importlib
+import importlib.util
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "MMD",
-    "ArgumentError",
-    "BocuOne",
-    "BocuTwo",
-    "Box",
-    "CVaR",
-    "Categorical",
-    "Censor",
-    "ChiSquare",
-    "Contexts",
-    "Decay",
-    "DelayedWidth",
-    "Distribution",
-    "Empirical",
-    "Expected",
-    "ExpectedImprovement",
-    "GaussianProcess",
-    "Grid",
-    "Hallucinate",
-    "HighestImprovement",
-    "HuangWidth",
-    "Hyperparameters",
-    "Ignore",
-    "IncompatibleError",
-    "Integer",
-    "JournalError",
-    "KernelDensity",
-    "KernelRate",
-    "KirschnerRate",
-    "Known",
-    "KullbackLeibler",
-    "Linear",
-    "LipschitzRobust",
-    "MeanRisk",
-    "MeanVariance",
-    "MemoryJournal",
-    "MicheliRate",
-    "MicheliWidth",
-    "MidpointRobust",
-    "Minimum",
-    "MissingData",
-    "MissingDependency",
-    "MostUncertain",
-    "MultiStart",
-    "Nature",
-    "NoContext",
-    "Outcome",
-    "OverGrid",
-    "Policy",
-    "PosteriorMean",
-    "RandomDesign",
-    "Real",
-    "Recommendation",
-    "Report",
-    "Robust",
-    "Satisficing",
-    "Sensitivity",
-    "Sobol",
-    "SoftClip",
-    "SolverError",
-    "Space",
-    "SpaceError",
-    "SqlJournal",
-    "Standardize",
-    "Study",
-    "Suggestion",
-    "Thompson",
-    "TotalVariation",
-    "Tradeoff",
-    "Trial",
-    "TrialError",
-    "Trials",
-    "Uniform",
-    "Unscaled",
-    "UpperConfidence",
-    "VaR",
-    "Wasserstein",
-    "WindwardError",
-    "WorstCase",
-    "__version__",
-    "delayed_width",
-    "delete_study",
-    "divergences",
-    "from_json",
-    "papers",
-    "studies",
-    "to_json",
-]
+if TYPE_CHECKING:
+    from windward._public import *  # noqa: F403
 
 
 def __getattr__(name: str) -> object:
+    # Loaded on first use: the names stand on torch, which takes seconds to import, and `windward --help` needs none.
+    if name.startswith("_") and name not in ("__all__", "__version__"):
+        raise AttributeError(f"module 'windward' has no attribute {name!r}")
+    if importlib.util.find_spec(f"windward.{name}") is not None:
+        return importlib.import_module(f"windward.{name}")
     if name == "SqlJournal":  # here: it imports SQLAlchemy
-        from windward.journal.sql import SqlJournal
+        return importlib.import_module("windward.journal.sql").SqlJournal
+    try:
+        return getattr(importlib.import_module("windward._public"), name)
+    except AttributeError:
+        raise AttributeError(f"module 'windward' has no attribute {name!r}") from None
 
-        return SqlJournal
-    raise AttributeError(f"module 'windward' has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted(importlib.import_module("windward._public").__all__)

@@ -1,8 +1,15 @@
-"""The command line: `windward demo` and `windward bench`."""
+"""The command line: a thin group whose commands are loaded when they are called.
+
+Exit codes: 0 done, 1 the request was wrong (the message is on stderr), 2 usage, 3 the storage cannot be reached.
+"""
 
 from __future__ import annotations
 
-from windward.errors import MissingDependency
+import importlib
+import sys
+from typing import Any
+
+from windward.errors import JournalError, MissingDependency, StudyExists, UnknownStudy, WindwardError
 
 try:
     import click
@@ -11,27 +18,59 @@ except ImportError as error:  # pragma: no cover - exercised in a subprocess wit
         "the windward command needs click and rich: pip install 'click>=8.1' 'rich>=13'."
     ) from error
 
-from windward.bench.cli import bench
 from windward.version import __version__
 
+# Where each command is. The modules import torch and the like inside their functions: `--help` waits for neither.
+COMMANDS = {
+    "new": "windward.commands.studies:new",
+    "status": "windward.commands.studies:status",
+    "trials": "windward.commands.studies:trials",
+    "import": "windward.commands.history:import_history",
+    "ask": "windward.commands.rounds:ask",
+    "reveal": "windward.commands.rounds:reveal",
+    "tell": "windward.commands.rounds:tell",
+    "lose": "windward.commands.rounds:lose",
+    "amend": "windward.commands.rounds:amend",
+    "recommend": "windward.commands.deciding:recommend",
+    "report": "windward.commands.deciding:report",
+    "serve": "windward.commands.serving:serve",
+    "bench": "windward.bench.cli:bench",
+    "demo": "windward.commands.deciding:demo",
+}
+WRONG, UNREACHABLE = 1, 3
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module when the command is used, and turns errors into exit codes."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order in which they are needed."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command, imported now."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute = COMMANDS[cmd_name].split(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; what Windward refuses is a line on stderr and an exit code, never a traceback."""
+        try:
+            return super().invoke(ctx)
+        except WindwardError as error:
+            click.echo(f"windward: {error}", err=True)
+            reached = not isinstance(error, JournalError) or isinstance(error, UnknownStudy | StudyExists)
+            sys.exit(WRONG if reached else UNREACHABLE)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="windward")
 def main() -> None:
-    """Windward: decisions made before conditions are known and judged by results that come late."""
+    """Windward: decisions made before conditions are known and judged by results that come late.
 
-
-@main.command()
-@click.option("--rounds", type=click.IntRange(min=11), default=40, show_default=True, help="Days to sell.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of demand and decisions.")
-def demo(rounds: int, seed: int) -> None:
-    """Order stock before demand is known: SBO-KDE beside plain GP-UCB.
-
-    Example: windward demo --rounds 40
+    Studies are kept in a journal, a database named by --journal or by WINDWARD_JOURNAL. Exit codes: 0 done, 1 the request
+    was wrong, 2 usage, 3 the storage cannot be reached.
     """
-    from windward.demo import run_demo  # here: it imports torch, which --help need not wait for
-
-    run_demo(rounds, seed)
-
-
-main.add_command(bench)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -17,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from windward import papers
+from windward.errors import MissingDependency
 from windward.parameters import Real
 from windward.policy import Policy
 from windward.results import Outcome, Suggestion
@@ -58,9 +61,10 @@ def sold_day(demand: float) -> Callable[[Suggestion], Outcome]:
     return evaluate
 
 
-def run_demo(rounds: int, seed: int) -> None:
-    """Run both methods on the same days and print how they compare."""
-    console = Console()
+def run_demo(rounds: int, seed: int, output: Path, *, quiet: bool = False) -> dict[str, Any]:
+    """Run both methods on the same days, print how they compare, and write a report of the first."""
+    console = Console(quiet=quiet)
+    result: dict[str, Any] = {"rounds": rounds, "optimum": {"order": best_order()}}
     space = Space(decision={"order": Real(0, 1)}, context={"demand": Real(0, 1)})
     demands = [
         demand_at(q) for q in torch.rand(rounds, generator=torch.Generator().manual_seed(seed)).double().tolist()
@@ -71,6 +75,7 @@ def run_demo(rounds: int, seed: int) -> None:
         "unknown.\n",
         highlight=False,
     )
+    studies: list[Study] = []
     methods: dict[str, Policy] = {"SBO-KDE": papers.sbo_kde(), "GP-UCB": papers.gp_ucb()}
     table = Table(title="What each would order from now on")
     for heading in ("method", "order", "expected profit", "regret", "regret over the days"):
@@ -84,6 +89,8 @@ def run_demo(rounds: int, seed: int) -> None:
             paid = sum(expected_profit(float(trial.decision["order"])) for trial in study.trials)
             value, best = expected_profit(order), expected_profit(optimum)
             table.add_row(name, f"{order:.4f}", f"{value:.4f}", f"{best - value:.4f}", f"{rounds * best - paid:.3f}")
+            result[name] = {"order": order, "expected_profit": value, "regret": best - value}
+            studies.append(study)
     table.add_section()
     table.add_row("optimum", f"{optimum:.4f}", f"{expected_profit(optimum):.4f}", "0.0000", "0.000")
     console.print(table)
@@ -92,6 +99,23 @@ def run_demo(rounds: int, seed: int) -> None:
         "per day from now on, and summed over the days played.",
         highlight=False,
     )
+    return {**result, "report": _write_report(studies[0], output, console)}
+
+
+def _write_report(study: Study, output: Path, console: Console) -> str | None:
+    """Write the report and say where; where plotly is missing, say how to get one."""
+    from windward.html_report import write_report  # here: it stands on plots, which the demo can do without
+
+    try:
+        write_report(study, output)
+    except MissingDependency as error:
+        console.print(f"\nNo report was written: {error}", highlight=False)
+        return None
+    place = str(output.absolute())
+    console.print(
+        f"\nA report of the {study.name} study, to open in a browser: {place}", highlight=False, soft_wrap=True
+    )
+    return place
 
 
 def _sell(study: Study, demands: list[float], bars: Progress, bar: TaskID) -> None:

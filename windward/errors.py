@@ -7,6 +7,8 @@
     |-- IncompatibleError(TypeError)    parts that do not go together, or a part that does not go with a space
     |-- SolverError(RuntimeError)       a numerical routine could not certify its answer
     |-- JournalError(RuntimeError)      the log cannot be reached, read or written
+    |   |-- UnknownStudy                it can, but has no study of that name
+    |   `-- StudyExists                 it can, and has a study of that name already
     |-- MissingDependency(ImportError)  an optional package is needed; the message has the command
     `-- MissingData(LookupError)        a file of data is needed; the message says which, where, and from where
 
@@ -41,6 +43,14 @@ class SolverError(WindwardError, RuntimeError):
 
 class JournalError(WindwardError, RuntimeError):
     """The log cannot be reached, read or written."""
+
+
+class UnknownStudy(JournalError):
+    """The journal has no study of that name."""
+
+
+class StudyExists(JournalError):
+    """The journal has a study of that name already."""
 
 
 class MissingDependency(WindwardError, ImportError):

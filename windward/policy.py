@@ -22,7 +22,7 @@ from windward.beliefs import Belief, ExpectedImprovement, Score, Thompson, Upper
 from windward.context_rules import ContextRule, Nature
 from windward.contexts import ContextModel, NoContext
 from windward.design import Design, Sobol
-from windward.errors import IncompatibleError
+from windward.errors import ArgumentError, IncompatibleError
 from windward.feedback import Censor, Feedback, Hallucinate
 from windward.maximize import Acquisition, Maximizer, MultiStart, Screened
 from windward.objectives import Bound, Expected, LipschitzRobust, Objective, Reduction, Satisficing
@@ -120,6 +120,12 @@ class Policy:
                 )
         if isinstance(self.surrogate, GaussianProcess):
             self.surrogate.fit(trials.dataset)  # fixed length-scales: too many are refused now, not rounds later
+
+
+def check_policy(call: str, policy: object) -> None:
+    """Raise `ArgumentError` unless `policy` is one."""
+    if not isinstance(policy, Policy):
+        raise ArgumentError(f"{call}(policy={policy!r}): give a Policy, such as papers.sbo_kde().")
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -15,17 +14,19 @@ import torch
 from windward import check, papers
 from windward.asking import Fit, asked_body, attempts, recommendation, replayed_body, start_of
 from windward.codec import decode, encode, table_of
-from windward.errors import ArgumentError, JournalError, TrialError
+from windward.errors import ArgumentError, JournalError, TrialError, WindwardError
 from windward.frame import dataframe
 from windward.journal import Draft, Event, History, Journal, check_name, open_journal, rules
 from windward.journal.events import VERSION
+from windward.journal.keys import asked_before, key_for
 from windward.parameters import Value
 from windward.parts import OWN_PARTS
-from windward.policy import Policy, Request
+from windward.policy import Policy, Request, check_policy
 from windward.results import Outcome, Recommendation, Suggestion
 from windward.running import Leftover, run_rounds
 from windward.space import Space
 from windward.surrogate import Posterior
+from windward.telling import Tell, tell_all
 from windward.trials import Trial, Trials
 from windward.version import __version__
 
@@ -79,7 +80,7 @@ class Study:
             raise ArgumentError(f"Study(space={space!r}): give a Space.")
         if policy is None:
             policy = papers.sbo_kde() if space.context else papers.gp_ucb()
-        _check_policy("Study", policy)
+        check_policy("Study", policy)
         check.choice("Study", "direction", direction, ("maximize", "minimize"))
         seed = check.whole("Study", "seed", seed, low=0, high=2**53)
         check_name("Study", name)
@@ -95,7 +96,7 @@ class Study:
         }
         created = Draft("created", None, self._now(), body)
         decode(body["policy"], self._table)  # a policy that cannot be read back is refused now
-        self._history.apply(self._journal.create(name, [created], key=_new_key()))
+        self._history.apply(self._journal.create(name, [created], key=key_for("Study", None)))
 
     @classmethod
     def open(
@@ -163,6 +164,11 @@ class Study:
         """Where the log is kept."""
         return self._journal
 
+    @property
+    def revision(self) -> int:
+        """How many events this process knows of: another number means that something was written."""
+        return self._history.head
+
     def __repr__(self) -> str:
         return f"Study({self.name!r}, {self._history.trials.counts()})"
 
@@ -192,17 +198,20 @@ class Study:
 
     # -- asking ----------------------------------------------------------------------------------------------------
 
-    def ask(self, *, context: Values | None = None, fix: Values | None = None) -> Suggestion:
+    def ask(self, *, context: Values | None = None, fix: Values | None = None, key: str | None = None) -> Suggestion:
         """Return the next decision to try; it is in the journal, as pending, before this returns.
 
         `context` is what is known of the coming context, whole or in part; `fix` holds decisions that are not free.
+        An ask that is repeated with the same `key`, from anywhere, returns the suggestion of the first.
         """
         given = self._check_context("study.ask", context, partial=True)
         fixed = self.space.check_decision("study.ask(fix=...)", {} if fix is None else fix, partial=True)
-        key, kept, kept_for = _new_key(), None, None  # of an attempt that lost the race
+        key, kept, kept_for = key_for("study.ask", key), None, None  # of an attempt that lost the race
         for _ in attempts(MOST_RETRIES):
             self.sync()
             with self._lock:
+                if (before := asked_before(self._history, key, given, fixed)) is not None:
+                    return before
                 trials, read, policy = self.trials, self._history.head, self.policy
                 keep = kept is not None and policy == kept_for  # another policy may mean something else by them
                 start = start_of(policy, trials, kept if keep else self._fit, keep=keep, previous=self._posterior)
@@ -213,7 +222,8 @@ class Study:
             draft = Draft("asked", len(trials), now, body)
             written = self._write(key, partial(list, [draft]), after=read, asks=len(trials))
             if written is not None:
-                return _suggestion(self._trial_of(key, written))
+                trial = self._trial_of(key, written)
+                return Suggestion(trial.id, dict(trial.decision), dict(trial.context) or None)
             # Another process asked meanwhile: with the same hyper-parameters, take its pending decision into account.
             kept, kept_for = None if fit is None else Fit(fit, body["fitted"]), policy
         raise JournalError(f"study.ask: other processes asked first {MOST_RETRIES} times in a row; try again.")
@@ -244,7 +254,7 @@ class Study:
         """Say what the context of a trial is, whole or in part; it counts at once, before any value."""
         clean = self._check_context("study.reveal", context, partial=True, needed=True)
         now = self._now()
-        self._write(_new_key(), lambda: rules.reveal(self._history, "study.reveal", id, clean, now))
+        self._write(key_for("study.reveal", None), lambda: rules.reveal(self._history, "study.reveal", id, clean, now))
 
     def tell(
         self,
@@ -254,28 +264,29 @@ class Study:
         context: Values | None = None,
         noise: float | None = None,
         decision: Values | None = None,
+        key: str | None = None,
     ) -> None:
         """Say what a trial's value is, however late; a lost trial's value counts too.
 
         `context` may come along, `noise` is the value's standard deviation where it is known, `decision` what was really
         done where it differs from what was asked. The same again is harmless; another value is an error: see `amend`.
+        With a `key` it is harmless even after an amendment: the call counts once.
         """
-        call = "study.tell"
-        clean = {
-            "value": check.number(call, "value", value),
-            "context": self._check_context(call, context, partial=True),
-            "noise": _check_noise(call, noise),
-            "decision": None if decision is None else self.space.check_decision(call, decision, planned=False),
-        }
-        now = self._now()
-        self._write(_new_key(), lambda: rules.tell(self._history, call, id, now, **clean))  # type: ignore[arg-type]
+        (error,) = self.tell_many([Tell(id, value, context, noise, decision, key)])
+        if error is not None:
+            raise error
+
+    def tell_many(self, tells: Sequence[Tell]) -> list[WindwardError | None]:
+        """Tell several values in one transaction, each decided for itself; return what was wrong with each, or None."""
+        with self._lock:
+            return tell_all(self._history, tells, self._now(), self._write)
 
     def lose(self, id: int, reason: str) -> None:
         """Give a pending trial up: it will not be asked again at once. A value told later still counts."""
         if not isinstance(reason, str) or not reason:
             raise ArgumentError(f"study.lose(reason={reason!r}): say in a few words why it is lost.")
         now = self._now()
-        self._write(_new_key(), lambda: rules.lose(self._history, "study.lose", id, reason, now))
+        self._write(key_for("study.lose", None), lambda: rules.lose(self._history, "study.lose", id, reason, now))
 
     def amend(
         self,
@@ -299,7 +310,7 @@ class Study:
         if not changes:
             raise ArgumentError("study.amend: give what to change: value, context, noise or decision.")
         now = self._now()
-        self._write(_new_key(), lambda: rules.amend(self._history, call, id, changes, now))
+        self._write(key_for(call, None), lambda: rules.amend(self._history, call, id, changes, now))
 
     def add(self, decision: Values, value: float, *, context: Values | None = None, noise: float | None = None) -> int:
         """Add a finished trial from elsewhere, such as history, and return its id."""
@@ -310,18 +321,18 @@ class Study:
             "context": self._check_context(call, context, partial=False),
             "noise": _check_noise(call, noise),
         }
-        key, now = _new_key(), self._now()
+        key, now = key_for(call, None), self._now()
         written = self._write(key, lambda: rules.add(self._history, now, **clean))  # type: ignore[arg-type]
         assert written is not None
         return self._trial_of(key, written).id
 
     def use(self, policy: Policy) -> None:
         """Go on with another policy; what was asked and told stays."""
-        _check_policy("study.use", policy)
+        check_policy("study.use", policy)
         policy.check(self.space)
         draft = Draft("policy_set", None, self._now(), {"v": VERSION, "policy": encode(policy)})
         decode(draft.body["policy"], self._table)
-        self._write(_new_key(), lambda: [draft])
+        self._write(key_for("study.use", None), lambda: [draft])
 
     # -- deciding --------------------------------------------------------------------------------------------------
 
@@ -413,19 +424,6 @@ class Study:
         if needed and not clean:
             raise ArgumentError(f"{call}(context={context!r}): give at least one context value.")
         return clean
-
-
-def _suggestion(trial: Trial) -> Suggestion:
-    return Suggestion(trial.id, dict(trial.decision), dict(trial.context) or None)
-
-
-def _new_key() -> str:
-    return uuid.uuid4().hex
-
-
-def _check_policy(call: str, policy: object) -> None:
-    if not isinstance(policy, Policy):
-        raise ArgumentError(f"{call}(policy={policy!r}): give a Policy, such as papers.sbo_kde().")
 
 
 def _check_noise(call: str, noise: float | None) -> float | None:

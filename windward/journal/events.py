@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from windward.errors import JournalError
+from windward.errors import JournalError, StudyExists, UnknownStudy
 
 KINDS = ("created", "policy_set", "asked", "context_seen", "told", "lost", "amended", "added")
 # The version written into every body.
@@ -22,12 +22,13 @@ NEW_TRIAL = ("asked", "added")
 
 @dataclass(frozen=True)
 class Draft:
-    """An event that has not been written yet."""
+    """An event that has not been written yet; `key` where it belongs to another call than the one that writes it."""
 
     kind: str
     trial: int | None
     at: datetime
     body: dict[str, Any]
+    key: str | None = None
 
 
 @dataclass(frozen=True)
@@ -99,12 +100,12 @@ def checked(event: Event, study: str) -> Event:
     return event
 
 
-def no_study(study: str, names: Sequence[str]) -> JournalError:
+def no_study(study: str, names: Sequence[str]) -> UnknownStudy:
     """Return the error for a name the journal does not have."""
     known = ", ".join(repr(name) for name in names[:10]) or "none"
-    return JournalError(f"no study named {study!r} in this journal; it has {known}.")
+    return UnknownStudy(f"no study named {study!r} in this journal; it has {known}.")
 
 
-def name_taken(study: str) -> JournalError:
+def name_taken(study: str) -> StudyExists:
     """Return the error for creating a study that exists."""
-    return JournalError(f"a study named {study!r} exists already; continue it with Study.open, or choose another name.")
+    return StudyExists(f"a study named {study!r} exists already; continue it with Study.open, or choose another name.")

@@ -20,6 +20,9 @@ from windward.trials import Trial, Trials
 
 Part = TypeVar("Part")
 
+# Before the idempotency keys that callers brought.
+BY_CALLER = "key:"
+
 
 class History:
     """What the log says: the space, the policy in force, the trials, the last fit. Only `apply` changes it."""
@@ -33,6 +36,7 @@ class History:
         self.seed = 0
         self.hyperparameters: Hyperparameters | None = None  # of the last suggestion that had any
         self.fitted = 0  # the last event that their fit knew of
+        self.calls: dict[str, Event] = {}  # by the keys that callers brought
         self._rows: list[Trial] = []
         self._asks = 0
 
@@ -66,6 +70,8 @@ class History:
             except WindwardError as error:
                 raise JournalError(f"study {self.study!r}: event {event.seq} ({event.kind}): {error}") from error
             self.head = event.seq
+            if event.key.startswith(BY_CALLER):
+                self.calls[event.key] = event
 
     def _created(self, event: Event, body: dict[str, Any]) -> None:
         self.space = _part(Space, decode(body["space"], self.table))

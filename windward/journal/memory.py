@@ -71,9 +71,10 @@ class MemoryJournal:
     def _write(log: _Log, drafts: Sequence[Draft], key: str) -> list[Event]:
         now, written = datetime.now(UTC), []
         for draft, each in zip(drafts, numbered_keys(key, len(drafts)), strict=True):
-            event = Event(len(log.events) + 1, draft.kind, draft.trial, each, draft.at, now, draft.body)
+            key = draft.key or each
+            event = Event(len(log.events) + 1, draft.kind, draft.trial, key, draft.at, now, draft.body)
             log.events.append(event)
-            log.keys.add(each)
+            log.keys.add(key)
             log.asks += draft.kind in NEW_TRIAL
             written.append(event)
         return written

@@ -230,7 +230,7 @@ class SqlJournal:
             now = datetime.now(UTC)
         keys = numbered_keys(key, len(drafts))
         events = [
-            Event(seq, draft.kind, draft.trial, each, draft.at, now, draft.body)
+            Event(seq, draft.kind, draft.trial, draft.key or each, draft.at, now, draft.body)
             for seq, draft, each in zip(range(head + 1, last + 1), drafts, keys, strict=True)
         ]
         connection.execute(_events.insert(), [_row(study, event) for event in events])

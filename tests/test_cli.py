@@ -1,0 +1,246 @@
+"""The command line: every command, its JSON, its exit codes, and a whole study from a shell script."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import windward as ww
+from windward.cli import COMMANDS, main
+
+ROOT = Path(__file__).parents[1]
+DECLARATION = """
+name = "shop"
+seed = 7
+[decision.order]
+part = "Real"
+low = -1
+high = 1
+[decision.shelf]
+part = "Categorical"
+choices = ["top", "low", "2"]
+[context.demand]
+part = "Real"
+[policy]
+part = "Policy"
+context_model = { part = "KernelDensity", count = 16 }
+design = { part = "Sobol", count = 3 }
+maximize = { part = "MultiStart", screen = 32, starts = 1, evaluations = 5 }
+"""
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch):
+    """A study in a folder of its own, made by `windward new`."""
+    monkeypatch.setenv("WINDWARD_JOURNAL", f"sqlite:///{tmp_path}/log.db")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop.toml").write_text(DECLARATION)
+    assert run("new", "shop.toml").exit_code == 0
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(arguments), catch_exceptions=False)
+
+
+def data(*arguments):
+    answer = run(*arguments, "--json")
+    assert answer.exit_code == 0, answer.output
+    return json.loads(answer.stdout)
+
+
+def test_every_command_has_help_an_example_and_json():
+    for name in COMMANDS:
+        if not COMMANDS[name].startswith("windward.commands."):
+            continue
+        answer = run(name, "--help")
+        assert answer.exit_code == 0 and "Example" in answer.output and "--json" in answer.output, name
+        command = main.get_command(click.Context(main), name)
+        assert f"windward {name}" in command.help, name
+
+
+def test_help_does_not_wait_for_torch():
+    for arguments in (["--help"], ["ask", "--help"], ["serve", "--help"], ["--version"]):
+        code = f"""
+import sys
+from windward.cli import main
+try:
+    main({arguments!r})
+except SystemExit:
+    pass
+print([name for name in ("torch", "scipy", "sqlalchemy", "fastapi", "plotly", "numpy") if name in sys.modules])
+"""
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+        assert done.stdout.splitlines()[-1] == "[]", done.stdout
+
+
+def test_a_round_by_hand(shop):
+    asked = data("ask", "shop", "--fix", "shelf=low", "-c", "demand=0.5")
+    assert asked["id"] == 0 and asked["decision"]["shelf"] == "low" and asked["context"] == {"demand": 0.5}
+    assert data("tell", "shop", "0", "-1.5", "--noise", "0.1")["value"] == -1.5
+    assert run("ask", "shop").output.startswith("Trial 1: order=")
+    assert data("reveal", "shop", "1", "demand=-3e-1")["context"] == {"demand": -0.3}
+    assert run("tell", "shop", "1", "2", "-d", "order=0.25", "-d", "shelf=2").output == "Trial 1: value 2\n"
+    assert data("amend", "shop", "1", "--value", "-0.5", "-c", "demand=0.75")["value"] == -0.5
+    data("ask", "shop")
+    assert data("lose", "shop", "2", "closed")["lost"] == "closed"
+    data("ask", "shop", "--key", "again")
+    assert data("ask", "shop", "--key", "again")["id"] == 3
+    study = ww.Study.open("shop", journal=os.environ["WINDWARD_JOURNAL"])
+    assert [trial.value for trial in study.trials] == [-1.5, -0.5, None, None]
+    assert study.trials[1].decision == {"order": 0.25, "shelf": "2"} and study.trials[1].context == {"demand": 0.75}
+    assert study.seed == 7
+
+
+def test_what_is_said_of_a_study(shop):
+    for id, demand in enumerate((0.2, 0.9, 0.4)):
+        data("ask", "shop")
+        data("tell", "shop", str(id), str(1.0 - demand), "-c", f"demand={demand}")
+    data("ask", "shop")
+    said = run("recommend", "shop").output
+    assert said.startswith("Set order to ") and "With 90 % probability" in said
+    assert "3 results that have arrived. 1 result is still on the way" in said
+    found = data("recommend", "shop", "-c", "demand=0.5")
+    assert found["contexts"] == [{"demand": 0.5}] and found["interval"][0] <= found["interval"][1]
+    status = data("status", "shop")
+    assert status["counts"] == {"trials": 4, "told": 3, "pending": 1, "lost": 0, "awaiting_context": 0}
+    assert "pending 3: order=" in run("status", "shop").output
+    assert [row["name"] for row in data("status")] == ["shop"] and "shop" in run("status").output
+    assert [row["state"] for row in data("trials", "shop")] == ["told"] * 3 + ["pending"]
+    table = run("trials", "shop", "--state", "pending").output
+    assert len(re.findall(r"pending", table)) == 1 and "told" not in table
+
+
+def test_csv_goes_out_and_comes_in_again(shop):
+    for id, demand in enumerate((0.2, 0.9)):
+        data("ask", "shop")
+        data("tell", "shop", str(id), str(demand / 3), "-c", f"demand={demand}")
+    data("ask", "shop")
+    (shop / "trials.csv").write_text(run("trials", "shop", "--csv").output)
+    assert run("new", "shop.toml", "--name", "copy").exit_code == 0
+    assert data("import", "copy", "trials.csv") == {"added": [0, 1], "without_value": 1}
+    old, new = (ww.Study.open(name, journal=os.environ["WINDWARD_JOURNAL"]).trials for name in ("shop", "copy"))
+    for before, after in zip(old.arrived, new.arrived, strict=True):
+        assert (before.decision, before.context, before.value) == (after.decision, after.context, after.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("order,shelf,demand,value\n0.5,top,1,2\n0.5,top,x,2\n", "line 3: context 'demand' must be a number"),
+        ("order,shelf,demand,value\n0.5,top,1\n", "line 2: it has more or fewer cells"),
+        ("order,shelf,demand,value\n0.5,side,1,2\n", "'side' is none of its choices: top, low, 2"),
+        ("order,shelf,demand,value\n0.5,top,1,nan\n", "line 2"),
+        ("order,shelf,demand,value,noise\n0.5,top,1,2,-1\n", "noise must be >= 0"),
+        ("order,shelf,value\n0.5,top,2\n", "no column 'demand'"),
+        ("order,shelf,demand\n0.5,top,2\n", "no column 'value'"),
+        ("order,shelf,demand,value,price\n0.5,top,1,2,3\n", "column 'price' is neither"),
+        ("", "no column 'order'"),
+    ],
+)
+def test_a_wrong_row_adds_nothing(shop, text, says):
+    (shop / "bad.csv").write_text(text)
+    answer = run("import", "shop", "bad.csv")
+    assert answer.exit_code == 1 and says in answer.stderr and "Nothing was added" in answer.stderr
+    assert data("status", "shop")["counts"]["trials"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["ask", "shpo"], 1, "no study named 'shpo'"),
+        (["new", "shop.toml"], 1, "exists already"),
+        (["tell", "shop", "9", "1.0"], 1, "has no trial 9"),
+        (["tell", "shop", "0", "nan"], 1, "must be finite"),
+        (["reveal", "shop", "0", "demand"], 1, "write NAME=VALUE"),
+        (["reveal", "shop", "0", "sky=1"], 1, "unknown context 'sky'"),
+        (["reveal", "shop", "0", "demand=1", "demand=2"], 1, "given twice"),
+        (["ask", "shop", "-f", "order=7"], 1, "must lie in [-1, 1]"),
+        (["ask", "shop", "-f", "order=x"], 1, "must be a number"),
+        (["ask", "shop", "--key", "a b"], 1, "printable ASCII"),
+        (["recommend", "shop"], 1, "nothing has arrived"),
+        (["report", "shop", "-o", "no/such/folder.html"], 1, "folder that exists"),
+        (["serve", "--host", "0.0.0.0"], 1, "WINDWARD_ADMIN_TOKEN"),
+        (["tell", "shop", "0"], 2, "Missing argument"),
+        (["tell", "shop", "zero", "1"], 2, "not a valid integer"),
+        (["trials", "shop", "--csv", "--json"], 2, "not both"),
+        (["new", "missing.toml"], 2, "does not exist"),
+        (["ask", "shop", "--no-such-option"], 2, "No such option"),
+        (["ask", "shop", "--journal", "sqlite:////no/such/folder/x.db"], 3, "does not exist"),
+        (["ask", "shop", "--journal", "mystery://x"], 3, "not a usable database URL"),
+        (["serve", "--journal", "sqlite:////no/such/folder/x.db"], 3, "does not exist"),
+    ],
+)
+def test_exit_codes(shop, monkeypatch, arguments, code, says):
+    monkeypatch.delenv("WINDWARD_ADMIN_TOKEN", raising=False)
+    run("ask", "shop")
+    answer = run(*arguments)
+    assert answer.exit_code == code, answer.output
+    assert says in answer.stderr and answer.stdout == "" and "Traceback" not in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("name = 5\n[decision.a]\npart='Real'\nlow=0\nhigh=1", "name=5"),
+        ("[decision.a]\npart='Real'\nlow=0\nhigh=1", "at least a name and one decision"),
+        ("name='x'\nnonsense=1\n[decision.a]\npart='Real'\nlow=0\nhigh=1", "no field 'nonsense'"),
+        ("name='x'\n[decision.a]\npart='Reel'\nlow=0\nhigh=1", "unknown part 'Reel'"),
+        ("name='x'\n[decision.a]\npart='Real'\nlow=0\nhigh=1\n[policy]\nmethod='magic'", "unknown method 'magic'"),
+        ("name='x'\n[decision.a]\npart='Real'\nlow=0\nhigh=1\n[policy]\nmethod='sbo_kde'\ncolour=1", "colour"),
+        ("name='x'\n[decision.a]\npart='Real'\nlow=2024-01-01\nhigh=1", "must be a number"),
+        ("name = ", "cannot be read"),
+    ],
+)
+def test_declarations_that_are_wrong(tmp_path, text, says):
+    (tmp_path / "bad.toml").write_text(text)
+    answer = run("new", str(tmp_path / "bad.toml"), "--journal", f"sqlite:///{tmp_path}/x.db")
+    assert answer.exit_code == 1 and "bad.toml" in answer.stderr and says in answer.stderr, answer.stderr
+
+
+def test_names_cannot_steer_a_terminal(shop):
+    text = DECLARATION.replace('"shop"', '"[red]\\u001b[2Jx[/red]"').replace('"top"', '"\\u001b]0;title\\u0007"')
+    (shop / "evil.toml").write_text(text)
+    name = "[red]\x1b[2Jx[/red]"
+    outputs = [
+        run("new", "evil.toml").output,
+        run("ask", name).output,
+        run("status").output,
+        run("trials", name).output,
+    ]
+    assert all("\x1b" not in output and "\x07" not in output for output in outputs)
+    assert "[red]\\x1b[2Jx[/red]" in outputs[2]
+
+
+@pytest.mark.slow
+def test_the_example_script_runs_a_whole_study(tmp_path):
+    command = tmp_path / "windward"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m windward "$@"\n')
+    command.chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "OMP_NUM_THREADS": "1",
+    }
+    script = [str(ROOT / "examples" / "shop.sh"), str(tmp_path)]
+    done = subprocess.run(script, capture_output=True, text=True, env=environment, timeout=280)
+    assert done.returncode == 0, done.stderr
+    assert "Set order to" in done.stdout and "13 told, 0 pending, 1 lost" in done.stdout
+    study = ww.Study.open("shop", journal=f"sqlite:///{tmp_path}/shop.db")
+    assert study.trials[0].value == 81.5 and study.trials[12].lost == "the till was broken"
+    first = study.trials[10]
+    order, demand = first.decision["order"], first.context["demand"]
+    assert first.value == pytest.approx(9 * min(order, demand) + max(0, order - demand) - 5 * order, rel=1e-4)
+    assert len((tmp_path / "trials.csv").read_text().splitlines()) == 15
+    assert "What to do now" in (tmp_path / "report.html").read_text()
+    again = subprocess.run(script, capture_output=True, text=True, env=environment, timeout=60)
+    assert again.returncode == 1 and "exists already" in again.stderr  # it stops at the first error

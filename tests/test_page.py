@@ -1,0 +1,281 @@
+"""The page and the report in a real Chromium: a study made, asked, revealed and told by hand; hostile text shown as text."""
+
+from __future__ import annotations
+
+import re
+import urllib.error
+from urllib.parse import quote
+
+import pytest
+from service_helpers import ADMIN, SHOP, chromium, request, server
+
+import windward as ww
+from windward.html_report import write_report
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+EVIL = "<img src=x onerror=\"document.title='taken'\"><b>bold</b>"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    journal = f"sqlite:///{tmp_path_factory.mktemp('page')}/page.db"
+    with server(journal) as (told, _):
+        yield told["url"], journal
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def tab(browser, request):
+    """A tab in which no script may fail, nothing may be refused by the page's policy, and nothing comes from elsewhere."""
+    options = getattr(request, "param", {"viewport": {"width": 1280, "height": 900}})
+    context = browser.new_context(**options)
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    wrong, asked = [], []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    page.on("request", lambda each: asked.append(each.url))
+    page.wrong, page.asked = wrong, asked
+    yield page
+    context.close()
+    # A refused call (409: no recommendation yet) is a line in the console too; it is no fault of the page.
+    faults = [line for line in wrong if not re.search(r"status of (409|422|401)", line)]
+    assert faults == []
+    assert all(re.match(r"(http://127\.0\.0\.1:|file:|data:|blob:)", url) for url in asked), asked
+
+
+def enter(tab, url, place="#/"):
+    tab.goto(f"{url}/#token={ADMIN}")
+    tab.wait_for_selector("text=New study")
+    tab.goto(f"{url}/{place}")
+
+
+def until(tab, expression):
+    """Wait until an expression is true; Playwright's own way would evaluate text, which the page's policy forbids."""
+    for _ in range(600):
+        if tab.evaluate(expression):
+            return
+        tab.wait_for_timeout(100)
+    pytest.fail(f"never true: {expression}")
+
+
+def advice(tab):
+    return tab.inner_text("#recommendation .do")
+
+
+def test_a_study_by_hand(service, tab):
+    url, journal = service
+    enter(tab, url)
+    tab.click("text=New study")
+    tab.fill("#new-name", "by hand")
+    tab.fill("#decision-0-name", "order")
+    tab.fill("#decision-0-low", "0")
+    tab.fill("#decision-0-high", "100")
+    tab.fill("#context-0-name", "demand")
+    tab.fill("#context-0-low", "0")
+    tab.select_option("#new-method", "drbo_kde")
+    tab.click("text=Make the study")
+    tab.wait_for_selector("code")
+    tokens = tab.locator("code").all_inner_texts()
+    assert len(tokens) == 2 and all(token.startswith("ww_") for token in tokens)
+    tab.click("text=Go to the study")
+    tab.wait_for_selector("text=There is no recommendation yet.")
+    said = set()
+    for id, (demand, value) in enumerate(((30, "12,5"), (60, "-40"), (20, "80"))):
+        tab.click("#ask")
+        card = tab.wait_for_selector(f"#trial-{id}")
+        assert "asked less than a minute ago" in card.inner_text()
+        # The context first: it is saved by itself, and the card stays.
+        tab.fill(f"#trial-{id}-context-0", str(demand))
+        tab.press(f"#trial-{id}-context-0", "Enter")
+        until(tab, f"document.querySelector('#trial-{id}-context-0')?.disabled")
+        tab.fill(f"#trial-{id}-value", value)
+        tab.press(f"#trial-{id}-value", "Enter")
+        tab.wait_for_selector(f"#trial-{id}", state="detached")
+        tab.wait_for_selector("#recommendation .do >> text=Set order")
+        for _ in range(300):
+            if advice(tab) not in said:
+                break
+            tab.wait_for_timeout(100)
+        said.add(advice(tab))
+    assert len(said) == 3  # the recommendation changed with every value
+    study = ww.Study.open("by hand", journal=journal)
+    assert [trial.value for trial in study.trials] == [12.5, -40.0, 80.0]
+    assert [trial.context["demand"] for trial in study.trials] == [30, 60, 20]
+    until(tab, "document.querySelectorAll('.plot.js-plotly-plot').length >= 5")
+    assert "What protection costs" in tab.inner_text("#figure-price")
+
+
+def test_a_result_of_another_system_appears_by_itself(service, tab):
+    url, journal = service
+    request(url, "POST", "/api/studies", {**SHOP, "name": "live"})
+    enter(tab, url, "#/study/live")
+    tab.wait_for_selector("text=Nothing is pending.")
+    study = ww.Study.open("live", journal=journal)
+    study.ask()
+    tab.wait_for_selector("#trial-0")  # asked elsewhere, seen here without a click
+    tab.fill("#trial-0-value", "1.2")
+    study.ask()
+    tab.wait_for_selector("#trial-1")
+    assert tab.input_value("#trial-0-value") == "1.2"  # what somebody types is not taken away
+    study.tell(0, 3.0, context={"demand": 0.5})
+    tab.wait_for_selector("#trial-0", state="detached")
+    tab.wait_for_selector("#recommendation >> text=Set order to")
+    tab.click("#trial-1 summary")
+    tab.click("#trial-1 >> text=Mark as lost")
+    tab.wait_for_selector("#say >> text=Say in a few words")
+    tab.fill("#trial-1-reason", "the till was broken")
+    tab.click("#trial-1 >> text=Mark as lost")
+    tab.wait_for_selector("text=lost: the till was broken")
+    assert ww.Study.open("live", journal=journal).trials[1].lost == "the till was broken"
+
+
+def test_a_wrong_value_is_refused_with_its_reason(service, tab):
+    url, _ = service
+    request(url, "POST", "/api/studies", {**SHOP, "name": "wrong"})
+    request(url, "POST", "/api/studies/wrong/ask", {})
+    enter(tab, url, "#/study/wrong")
+    tab.wait_for_selector("#trial-0")
+    tab.click("#trial-0 >> text=Save")
+    tab.wait_for_selector("#say >> text=Enter a context or a value first.")
+    tab.fill("#trial-0-value", "much")
+    tab.click("#trial-0 >> text=Save")
+    tab.wait_for_selector("#say >> text=is not a number")
+    tab.fill("#trial-0-value", "1e300")
+    tab.click("#trial-0 >> text=Save")
+    tab.wait_for_selector("#say >> text=must be finite")
+    assert request(url, "GET", "/api/studies/wrong")["counts"]["told"] == 0
+
+
+def test_hostile_text_is_text(service, tab):
+    url, _ = service
+    name = EVIL.replace("/", "|")
+    space = {
+        "decision": {EVIL: {"part": "Categorical", "choices": [EVIL, "<i>plain</i>"]}},
+        "context": {f"sky {EVIL}": {"part": "Categorical", "choices": [EVIL, "rain"]}},
+    }
+    request(url, "POST", "/api/studies", {**SHOP, **space, "name": name, "policy": {"method": "erbo"}})
+    path = "/api/studies/" + quote(name)
+    for id in range(4):
+        request(url, "POST", f"{path}/ask", {})
+        if id < 3:
+            body = {"value": float(id), "context": {f"sky {EVIL}": EVIL if id % 2 else "rain"}}
+            request(url, "POST", f"{path}/trials/{id}/tell", body)
+    enter(tab, url)
+    tab.wait_for_selector(f"text={name}")
+    tab.goto(f"{url}/#/study/{quote(name)}")
+    tab.wait_for_selector("#recommendation >> text=Set <img")
+    until(tab, "document.querySelectorAll('.plot.js-plotly-plot').length >= 4")
+    assert tab.inner_text("h1") == name
+    assert tab.locator("main img, main b, main i").count() == 0
+    assert EVIL in tab.inner_text("#trial-3")
+    assert "<img src=x" in tab.inner_text("#figure-contexts")
+    assert tab.title() == f"{name} · Windward"
+
+
+def test_the_keyboard_alone(service, tab):
+    url, _ = service
+    request(url, "POST", "/api/studies", {**SHOP, "name": "keys"})
+    tab.goto(url)
+    tab.wait_for_selector("#token")
+    tab.keyboard.type(ADMIN)  # the field has the focus
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("text=New study")
+    tab.goto(f"{url}/#/study/keys")
+    tab.wait_for_selector("#ask")
+
+    def reach(selector):
+        for _ in range(40):
+            if tab.evaluate(f"document.activeElement?.matches({selector!r})"):
+                return
+            tab.keyboard.press("Tab")
+        pytest.fail(f"{selector} cannot be reached with Tab")
+
+    reach("#ask")
+    outline = tab.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline != "none"  # it can be seen where one is
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("#trial-0")
+    until(tab, "document.activeElement?.id === 'trial-0-context-0'")  # on to the next thing to do
+    tab.keyboard.type("0.4")
+    reach("#trial-0-value")
+    tab.keyboard.type("1.5")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("#recommendation >> text=Set order to")
+    for control in tab.locator("input, select, textarea").all():
+        named = control.evaluate("node => node.labels.length > 0 || !!node.getAttribute('aria-label')")
+        assert named, control.evaluate("node => node.outerHTML")
+
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
+
+
+@pytest.mark.parametrize("tab", [{**PHONE, "color_scheme": "dark"}, {**PHONE, "color_scheme": "light"}], indirect=True)
+def test_on_a_phone(service, tab):
+    url, _ = service
+    listed = {each["name"] for each in request(url, "GET", "/api/studies")["studies"]}
+    if "phone" not in listed:
+        request(url, "POST", "/api/studies", {**SHOP, "name": "phone"})
+        for id in range(4):
+            request(url, "POST", "/api/studies/phone/ask", {})
+            if id < 3:
+                body = {"value": 1.0 - id, "context": {"demand": id / 3}}
+                request(url, "POST", f"/api/studies/phone/trials/{id}/tell", body)
+    enter(tab, url, "#/study/phone")
+    until(tab, "document.querySelectorAll('.plot.js-plotly-plot').length >= 5")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390  # nothing to scroll sideways
+    small = tab.evaluate(
+        "[...document.querySelectorAll('button, input, select')].filter((node) => node.offsetParent !== null"
+        " && node.getBoundingClientRect().height < 43).map((node) => node.outerHTML)"
+    )
+    assert small == []  # a finger hits them
+
+    def brightness():
+        color = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+        return sum(int(part) for part in re.findall(r"\d+", color)[:3])
+
+    before = brightness()
+    tab.click("#theme")
+    assert abs(brightness() - before) > 300  # dark to light, or light to dark
+    tab.click("#theme")
+    assert brightness() == before
+
+
+def test_a_reading_token_sees_and_cannot_write(service, tab):
+    url, _ = service
+    made = request(url, "POST", "/api/studies", {**SHOP, "name": "watched"})
+    request(url, "POST", "/api/studies/watched/ask", {})
+    tab.goto(f"{url}/#token={made['tokens']['read']}")
+    tab.wait_for_selector("#trial-0")  # straight to its study
+    assert tab.locator("#ask").count() == 0 and tab.locator("#trial-0 form").count() == 0
+    assert "token" not in tab.url
+    tab.click("#leave")
+    tab.wait_for_selector("#token")
+    tab.fill("#token", "wrong")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("text=This token is not valid")
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        request(url, "POST", "/api/studies/watched/ask", {}, token=made["tokens"]["read"])
+
+
+def test_the_report_draws_itself_offline(tab, tmp_path):
+    space = ww.Space({"order": ww.Real(0, 1)}, {"sky": ww.Categorical(["sun", EVIL])})
+    study = ww.Study(space, ww.papers.erbo(), name=EVIL)
+    for id in range(11):
+        study.tell(study.ask().id, id / 10, context={"sky": ["sun", EVIL][id % 2]})
+    write_report(study, tmp_path / "report.html")
+    tab.context.set_offline(True)
+    tab.goto(f"file://{tmp_path}/report.html")
+    until(tab, "document.querySelectorAll('.figure.js-plotly-plot').length >= 5")
+    assert tab.inner_text("h1") == EVIL and tab.locator("main img").count() == 0
+    assert tab.title() == f"{EVIL}: report"
+    assert [url for url in tab.asked if not url.startswith(("file:", "data:", "blob:"))] == []

@@ -1,0 +1,251 @@
+"""Figures: the numbers in them against values computed another way, and user text in them as text."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import torch
+from helpers import SHOP
+from service_helpers import chromium
+
+import windward as ww
+from windward import plots
+from windward.plots.style import plain
+from windward.plots.view import view
+
+EVIL = "<b onclick=alert(1)>x</b>"
+QUICK = {"design": ww.Sobol(3), "maximize": ww.MultiStart(screen=64, starts=2, evaluations=20)}
+ROBUST = ww.Policy(
+    context_model=ww.KernelDensity(count=32), objective=ww.Robust(ww.TotalVariation(), radius=0.4), **QUICK
+)
+
+
+def day(suggestion):
+    demand = 0.2 + 0.09 * (suggestion.id % 7)
+    return ww.Outcome(1.0 - (float(suggestion.decision["order"]) - demand) ** 2, context={"demand": demand})
+
+
+def played(policy=ROBUST, rounds=10, direction="maximize", space=SHOP, evaluate=day):
+    study = ww.Study(space, policy, direction=direction)
+    study.run(evaluate, rounds, progress=False)
+    return study
+
+
+@pytest.fixture(scope="module")
+def study():
+    torch.set_num_threads(1)
+    made = played()
+    made.ask()
+    made.lose(made.ask().id, "till broken")
+    made.tell(made.ask().id, 0.5)
+    return made
+
+
+def trace(figure, name):
+    named = [each for each in figure.data if each.name is not None]
+    (found,) = [each for each in named if each.name == name] or [each for each in named if each.name.startswith(name)]
+    return found
+
+
+def test_history_shows_every_trial_once(study):
+    figure = plots.history(study)
+    assert list(trace(figure, "results").x) == list(range(10))
+    assert list(trace(figure, "results").y) == [trial.value for trial in study.trials.arrived]
+    assert list(trace(figure, "still on the way (1)").x) == [10]
+    assert list(trace(figure, "lost (1)").x) == [11]
+    assert list(trace(figure, "results without their whole context").x) == [12]
+    edge = trace(figure, "lost").y[0]
+    assert edge < min(trial.value for trial in study.trials if trial.value is not None)
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_the_running_value_is_the_best_assessed_decision_so_far(direction):
+    made = played(direction=direction)
+    assessed = [made.assess(trial.decision).value for trial in made.trials]  # one by one, by the public call
+    pick = max if direction == "maximize" else min
+    best = [pick(assessed[: at + 1]) for at in range(len(assessed))]
+    line = trace(plots.history(made), "best so far")
+    # Contexts are drawn per state of the log: the same here, where nothing was written in between.
+    assert list(line.y) == pytest.approx(best, abs=1e-9)
+
+
+def test_the_recommendation_in_a_figure_is_the_recommendation(study):
+    found, seen = study.recommend(), view(study)
+    assert seen.decision == found.decision and seen.value == found.value and seen.interval == found.interval
+    figure = plots.landscape(study)
+    star = trace(figure, "recommended")
+    assert star.x[0] == found.decision["order"] and star.y[0] == found.value
+    curve = trace(figure, "worst average value")
+    assert max(curve.y) <= found.value + 1e-6  # the recommendation is the top of its own curve
+    for place in (10, 30, 50):
+        assert curve.y[place] == pytest.approx(study.assess({"order": curve.x[place]}).value, abs=1e-9)
+
+
+def test_the_band_is_the_interval(study):
+    figure = plots.landscape(study, "order")
+    band = trace(figure, "90 % interval")
+    count = len(band.x) // 2
+    for place in (5, 30, 55):
+        low, high = study.assess({"order": band.x[place]}).interval  # other draws of the same posterior
+        width = high - low
+        assert band.y[place] == pytest.approx(high, abs=0.35 * width)
+        assert band.y[2 * count - 1 - place] == pytest.approx(low, abs=0.35 * width)
+
+
+def test_contexts_are_distributions(study):
+    figure, found = plots.contexts(study), study.recommend()
+    for name, weights in (("expected", found.reference), ("protected against", found.adversary)):
+        shown = trace(figure, name)
+        assert sum(shown.y) == pytest.approx(1.0)
+        mean = sum(w * c["demand"] for w, c in zip(weights, found.contexts, strict=True))
+        width = shown.x[1] - shown.x[0]
+        assert sum(x * y for x, y in zip(shown.x, shown.y, strict=True)) == pytest.approx(mean, abs=width / 2)
+    assert sorted(trace(figure, "seen").x) == sorted(t.context["demand"] for t in study.trials if t.context)
+
+
+def test_the_price_runs_from_expected_to_worst(study):
+    figure, found = plots.price(study), study.recommend()
+    curve = trace(figure, "recommended")
+    seen = view(study)
+    values = seen.posterior.marginals(seen.x[None], seen.contexts.points)[0][0]
+    assert curve.y[0] == pytest.approx(float(values @ seen.contexts.weights))
+    assert curve.y[-1] == pytest.approx(float(values.min()), abs=1e-9)
+    assert list(curve.x[:1]) + list(curve.x[-1:]) == [0.0, 1.0]  # half the L1 norm: the share of cases that change
+    assert curve.y[8] == pytest.approx(found.value, abs=1e-9) and curve.x[8] == pytest.approx(0.2)  # radius 0.4
+    blind = trace(figure, "best if nothing drifts")
+    assert blind.y[0] >= curve.y[0] - 1e-9 and curve.y[8] >= blind.y[8] - 1e-9
+    assert [text for text in figure.layout.annotations if "protected up to here (20%)" in text.text]
+
+
+@pytest.mark.parametrize("divergence", [ww.Wasserstein(), ww.ChiSquare(), ww.KullbackLeibler(), ww.MMD(0.2)])
+def test_the_price_of_every_divergence_ends_near_the_worst(divergence):
+    made = played(ww.Policy(context_model=ww.Empirical(), objective=ww.Robust(divergence, 0.05), **QUICK), 8)
+    curve = trace(plots.price(made), "recommended")
+    assert all(a >= b - 1e-7 for a, b in zip(curve.y, curve.y[1:], strict=False))
+    seen = view(made)
+    values = seen.posterior.marginals(seen.x[None], seen.contexts.points)[0][0]
+    mean, least = float(values @ seen.contexts.weights), float(values.min())
+    assert curve.y[-1] <= least + 0.02 * (mean - least) + 1e-6
+
+
+def test_minimizing_shows_the_users_signs():
+    made = played(direction="minimize")
+    found = made.recommend()
+    curve = trace(plots.price(made), "recommended")
+    assert curve.y[0] <= curve.y[-1]  # drift makes what is minimized larger
+    assert trace(plots.landscape(made), "recommended").y[0] == found.value
+    low, high = view(made).interval
+    assert low <= high
+
+
+def test_delays_count_what_happened():
+    now = [datetime(2026, 3, 1, tzinfo=UTC)]
+    made = ww.Study(SHOP, ROBUST, clock=lambda: now[0])
+    for _ in range(4):
+        now[0] += timedelta(days=1)
+        made.ask()
+    now[0] += timedelta(days=1)
+    made.tell(0, 1.0, context={"demand": 0.5})
+    made.lose(1, "broken")
+    now[0] += timedelta(days=2)
+    made.tell(1, 2.0, context={"demand": 0.5})  # lost, and there after all
+    figure = plots.delays(made)
+    series = {name: list(trace(figure, name).y) for name in ("arrived", "pending", "lost")}
+    assert series["arrived"] == [0, 0, 0, 0, 1, 1, 2, 2]
+    assert series["pending"] == [1, 2, 3, 4, 3, 2, 2, 2]
+    assert series["lost"] == [0, 0, 0, 0, 0, 1, 0, 0]
+    waited = trace(figure, "waited")
+    assert list(waited.x) == [0, 1] and list(waited.y) == [4.0, 5.0] and figure.layout.yaxis2.title.text == "days"
+    assert list(trace(figure, "still waiting").x) == [2, 3]
+
+
+def test_two_decisions_and_categories():
+    space = ww.Space(
+        {"dose": ww.Real(0.1, 10, log=True), "visits": ww.Integer(1, 5), "route": ww.Categorical(["oral", EVIL])},
+        {"load": ww.Real(0, 1), "sky": ww.Categorical(["sun", EVIL])},
+    )
+
+    def evaluate(s):
+        context = {"load": (s.id % 5) / 4, "sky": ["sun", EVIL][s.id % 2]}
+        return ww.Outcome(float(s.decision["visits"]) - s.decision["dose"] * context["load"], context=context)
+
+    made = played(rounds=8, space=space, evaluate=evaluate)
+    surface = plots.landscape(made, "dose", "visits").data[0]
+    assert len(surface.x) == 21 and list(surface.y) == [1, 2, 3, 4, 5]
+    place = {**made.recommend().decision, "dose": surface.x[7], "visits": 3}
+    assert surface.z[2][7] == pytest.approx(made.assess(place).value, abs=1e-9)
+    for figure in (plots.landscape(made, "route"), plots.landscape(made, "route", "dose"), *map_all(made)):
+        assert EVIL not in figure.to_json().replace("\\u003c", "<")
+    shown, found = plots.contexts(made), made.recommend()
+    (bars,) = [each for each in shown.data if each.name == "protected against" and each.xaxis == "x2"]
+    mass = sum(w for w, c in zip(found.adversary, found.contexts, strict=True) if c["sky"] == "sun")
+    assert bars.x[0] == "sun" and bars.y[0] == pytest.approx(mass) and sum(bars.y) == pytest.approx(1.0)
+    with pytest.raises(ww.ArgumentError, match="'dose', 'visits', 'route'"):
+        plots.landscape(made, "price")
+
+
+def map_all(made):
+    return [draw(made) for draw in plots.FIGURES.values()]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        ww.Policy(context_model=ww.NoContext(), **QUICK),
+        ww.Policy(context_model=ww.Empirical(), objective=ww.LipschitzRobust(0.1), **QUICK),
+        ww.Policy(context_model=ww.Empirical(), objective=ww.Satisficing(ww.TotalVariation(), 0.9), **QUICK),
+        ww.Policy(context_model=ww.Empirical(), objective=ww.CVaR(0.2), **QUICK),
+        ww.Policy(
+            context_model=ww.Empirical(), objective=ww.Tradeoff(ww.TotalVariation(), 0.1), belief=ww.Thompson(), **QUICK
+        ),
+        ww.Policy(context_model=ww.Empirical(), objective=ww.Minimum(), **QUICK),
+    ],
+    ids=lambda policy: type(policy.objective).__name__,
+)
+def test_every_kind_of_objective_can_be_drawn(policy):
+    made = played(policy, rounds=6)
+    for name, draw in plots.FIGURES.items():
+        if isinstance(policy.context_model, ww.NoContext) and name in ("contexts", "price"):
+            with pytest.raises(ww.IncompatibleError, match="looks at"):
+                draw(made)
+            continue
+        figure = draw(made)
+        assert figure.data and figure.layout.title.text and figure.layout.meta["caption"], name
+
+
+def test_nothing_to_draw_is_said():
+    made = ww.Study(SHOP, ROBUST)
+    with pytest.raises(ww.TrialError, match="nothing has been asked"):
+        plots.delays(made)
+    assert plots.history(made).data == ()
+    made.ask()
+    for draw in (plots.landscape, plots.contexts, plots.price):
+        with pytest.raises(ww.TrialError, match="nothing has arrived"):
+            draw(made)
+
+
+def test_text_is_shown_as_it_is():
+    assert plain(EVIL) == "&lt;b onclick=alert(1)&gt;x&lt;/b&gt;"
+    assert plain("a\x00b\nc") == "a b c" and len(plain("x" * 500)) == 48
+
+
+@pytest.mark.browser
+def test_png(study, tmp_path):
+    plots.png(plots.price(study), tmp_path / "price.png", width=400, height=300, scale=1)
+    assert (tmp_path / "price.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    with pytest.raises(ww.ArgumentError, match="does not exist"):
+        plots.png(plots.price(study), tmp_path / "no" / "price.png")
+
+
+def test_png_needs_a_browser_and_says_so(study, tmp_path, monkeypatch):
+    if chromium() is None:
+        pytest.skip("there is no browser to hide")
+    import plotly.graph_objects as go
+
+    def fail(self, **named):
+        raise RuntimeError("Kaleido requires Google Chrome to be installed.")
+
+    monkeypatch.setattr(go.Figure, "to_image", fail)
+    with pytest.raises(ww.MissingDependency, match="apt-get install chromium"):
+        plots.png(plots.price(study), tmp_path / "price.png")

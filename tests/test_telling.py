@@ -1,0 +1,134 @@
+"""Idempotency keys, and values told together."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from helpers import SHOP, quadratic
+
+import windward as ww
+
+QUICK = ww.Policy(
+    context_model=ww.Empirical(), design=ww.Sobol(3), maximize=ww.MultiStart(screen=32, starts=1, evaluations=5)
+)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def study(request, tmp_path):
+    journal = None if request.param == "memory" else f"sqlite:///{tmp_path}/log.db"
+    made = ww.Study(SHOP, QUICK, journal=journal, name="shop")
+    for _ in range(4):
+        made.ask()
+    return made
+
+
+def kinds(study):
+    return [event.kind for event in study.journal.read("shop")]
+
+
+def test_an_ask_with_the_same_key_is_the_same_ask(study):
+    first = study.ask(context={"demand": 0.25}, key="order-1")
+    study.tell(first.id, 1.0)
+    study.amend(first.id, decision={"order": 0.75})
+    other = ww.Study.open("shop", journal=study.journal)
+    for again in (study, other):
+        assert again.ask(context={"demand": 0.25}, key="order-1") == first  # as it was suggested then
+    assert len(study.trials) == 5
+    with pytest.raises(ww.TrialError, match="this key was used for another call"):
+        study.ask(key="order-1")
+    with pytest.raises(ww.TrialError, match="this key was used for another call"):
+        study.tell(0, 1.0, key="order-1")
+    assert study.ask(key="order-2").id == 5
+
+
+def test_two_processes_asking_with_one_key_get_one_trial(study):
+    study.run(quadratic, 3, progress=False)
+    others = [ww.Study.open("shop", journal=study.journal) for _ in range(4)]
+    gate, answers = threading.Barrier(4), []
+
+    def ask(one):
+        gate.wait(20)
+        answers.append(one.ask(key="together"))
+
+    threads = [threading.Thread(target=ask, args=(one,)) for one in others]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 4 and all(answer == answers[0] for answer in answers)
+    study.sync()
+    assert len(study.trials) == 8
+
+
+def test_a_tell_with_the_same_key_counts_once(study):
+    study.tell(0, 1.0, context={"demand": 0.5}, key="hook-1")
+    study.amend(0, value=2.0)
+    for again in (study, ww.Study.open("shop", journal=study.journal)):
+        again.tell(0, 1.0, context={"demand": 0.5}, key="hook-1")
+    assert study.trials[0].value == 2.0
+    for id, value in ((0, 3.0), (1, 1.0)):
+        with pytest.raises(ww.TrialError, match="hook-1"):
+            study.tell(id, value, key="hook-1")
+    with pytest.raises(ww.TrialError, match="amend"):
+        study.tell(0, 1.0)
+    study.tell(0, 2.0, key="hook-2")  # the log says so already: nothing is written, the key stays free
+    assert kinds(study)[5:] == ["context_seen", "told", "amended"]
+
+
+def test_keys_of_callers_and_of_windward_never_meet(study):
+    written = {event.key for event in study.journal.read("shop")}
+    for key in sorted(written):
+        study.ask(key=key)
+    assert len(study.trials) == 4 + len(written)
+
+
+def test_values_told_together_are_one_transaction_and_decided_one_by_one(study):
+    study.tell(3, 7.0)
+    calls = []
+    append = study.journal.append
+
+    def counted(*arguments, **named):
+        calls.append(named["key"])
+        return append(*arguments, **named)
+
+    study.journal.append = counted
+    errors = study.tell_many(
+        [
+            ww.Tell(0, 1.0, {"demand": 0.5}, key="a"),
+            ww.Tell(3, 8.0),  # it was told 7
+            ww.Tell(1, float("nan")),
+            ww.Tell(2, 2.0, {"demand": 0.25}),
+            ww.Tell(9, 1.0),
+        ]
+    )
+    assert [type(error) for error in errors] == [type(None), ww.TrialError, ww.ArgumentError, type(None), ww.TrialError]
+    assert len(calls) == 1
+    assert [trial.value for trial in study.trials] == [1.0, None, 2.0, 7.0]
+    assert kinds(study)[5:] == ["told", "context_seen", "told", "context_seen", "told"]
+    again = ww.Study.open("shop", journal=study.journal)
+    assert again.trials.rows == study.trials.rows
+    again.tell(0, 1.0, context={"demand": 0.5}, key="a")
+
+
+def test_of_two_about_one_trial_the_second_sees_the_first(study):
+    errors = study.tell_many([ww.Tell(0, 1.0), ww.Tell(0, 2.0), ww.Tell(1, 1.0), ww.Tell(1, 1.0)])
+    assert [error is None for error in errors] == [True, False, True, True]
+    assert "told with value=1.0, now got 2.0" in str(errors[1])
+    assert kinds(study)[5:] == ["told", "told"]
+
+
+def test_a_failed_commit_leaves_the_study_as_it_was(study, monkeypatch):
+    before = study.trials.rows
+
+    def fail(study_name, decide, **named):
+        decide([])
+        raise ww.JournalError("the disk is full")
+
+    monkeypatch.setattr(study.journal, "append", fail)
+    with pytest.raises(ww.JournalError, match="the disk is full"):
+        study.tell_many([ww.Tell(0, 1.0), ww.Tell(1, 2.0)])
+    monkeypatch.undo()
+    assert study.trials.rows == before
+    study.tell(0, 5.0)
+    assert study.trials[0].value == 5.0

@@ -1,0 +1,148 @@
+"""Everything `import windward` offers, imported: `windward/__init__.py` loads this module when a name is first used."""
+
+from typing import TYPE_CHECKING
+
+from windward import divergences, papers
+from windward.beliefs import ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
+from windward.context_rules import HighestImprovement, MostUncertain, Nature, Uniform
+from windward.contexts import Box, Contexts, Distribution, Empirical, Grid, KernelDensity, Known, NoContext
+from windward.design import RandomDesign, Sobol
+from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein, WorstCase
+from windward.errors import (
+    ArgumentError,
+    IncompatibleError,
+    JournalError,
+    MissingData,
+    MissingDependency,
+    SolverError,
+    SpaceError,
+    StudyExists,
+    TrialError,
+    UnknownStudy,
+    WindwardError,
+)
+from windward.feedback import Censor, Hallucinate, Ignore
+from windward.heuristics import BocuOne, BocuTwo, MidpointRobust
+from windward.journal import MemoryJournal, delete_study, studies
+from windward.maximize import MultiStart, OverGrid
+from windward.objectives import (
+    CVaR,
+    Expected,
+    LipschitzRobust,
+    MeanRisk,
+    MeanVariance,
+    Minimum,
+    Robust,
+    Satisficing,
+    Sensitivity,
+    Tradeoff,
+    VaR,
+)
+from windward.parameters import Categorical, Integer, Linear, Real
+from windward.parts import from_json, to_json
+from windward.policy import Policy, Report
+from windward.results import Outcome, Recommendation, Suggestion
+from windward.schedules import Decay, KernelRate, KirschnerRate, MicheliRate
+from windward.space import Space
+from windward.study import Study
+from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
+from windward.telling import Tell
+from windward.trials import Trial, Trials
+from windward.version import __version__
+from windward.widths import DelayedWidth, HuangWidth, MicheliWidth, delayed_width
+
+if TYPE_CHECKING:
+    from windward.journal.sql import SqlJournal  # at run time on first use: it imports SQLAlchemy
+
+__all__ = [
+    "MMD",
+    "ArgumentError",
+    "BocuOne",
+    "BocuTwo",
+    "Box",
+    "CVaR",
+    "Categorical",
+    "Censor",
+    "ChiSquare",
+    "Contexts",
+    "Decay",
+    "DelayedWidth",
+    "Distribution",
+    "Empirical",
+    "Expected",
+    "ExpectedImprovement",
+    "GaussianProcess",
+    "Grid",
+    "Hallucinate",
+    "HighestImprovement",
+    "HuangWidth",
+    "Hyperparameters",
+    "Ignore",
+    "IncompatibleError",
+    "Integer",
+    "JournalError",
+    "KernelDensity",
+    "KernelRate",
+    "KirschnerRate",
+    "Known",
+    "KullbackLeibler",
+    "Linear",
+    "LipschitzRobust",
+    "MeanRisk",
+    "MeanVariance",
+    "MemoryJournal",
+    "MicheliRate",
+    "MicheliWidth",
+    "MidpointRobust",
+    "Minimum",
+    "MissingData",
+    "MissingDependency",
+    "MostUncertain",
+    "MultiStart",
+    "Nature",
+    "NoContext",
+    "Outcome",
+    "OverGrid",
+    "Policy",
+    "PosteriorMean",
+    "RandomDesign",
+    "Real",
+    "Recommendation",
+    "Report",
+    "Robust",
+    "Satisficing",
+    "Sensitivity",
+    "Sobol",
+    "SoftClip",
+    "SolverError",
+    "Space",
+    "SpaceError",
+    "SqlJournal",
+    "Standardize",
+    "Study",
+    "StudyExists",
+    "Suggestion",
+    "Tell",
+    "Thompson",
+    "TotalVariation",
+    "Tradeoff",
+    "Trial",
+    "TrialError",
+    "Trials",
+    "Uniform",
+    "UnknownStudy",
+    "Unscaled",
+    "UpperConfidence",
+    "VaR",
+    "Wasserstein",
+    "WindwardError",
+    "WorstCase",
+    "__version__",
+    "delayed_width",
+    "delete_study",
+    "divergences",
+    "from_json",
+    "papers",
+    "studies",
+    "to_json",
+]

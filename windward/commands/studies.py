@@ -1,0 +1,132 @@
+"""Commands about whole studies: make one, say how it stands, list its trials."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from windward.commands.common import cell, echo_json, journal_option, json_option, listed, opened, print_table, say
+
+if TYPE_CHECKING:
+    from windward.study import Study
+
+
+@click.command(short_help="Make a study from a TOML file.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--name", help="Another name than the file's.")
+@journal_option
+@json_option
+def new(file: Path, name: str | None, journal: str, as_json: bool) -> None:
+    """Make a study from a TOML file that declares space, direction and policy.
+
+    \b
+    Example, shop.toml:
+      name = "shop"
+      direction = "maximize"
+      [decision.order]
+      part = "Real"
+      low = 0
+      high = 100
+      [context.demand]
+      part = "Real"
+      low = 0
+      [policy]
+      method = "sbo_kde"
+
+    \b
+    $ windward new shop.toml --journal sqlite:///shop.db
+    """
+    from dataclasses import replace
+
+    from windward.declare import declaration_of, declared_in_file
+
+    declaration = declared_in_file(file)
+    if name is not None:
+        declaration = replace(declaration, name=name)
+    study = declaration.create(journal)
+    if as_json:
+        echo_json(declaration_of(study))
+    else:
+        say(f"Made study {study.name!r}: {_sizes(study)}. Next: windward ask {study.name}")
+
+
+@click.command(short_help="Say how a study stands, or list all.")
+@click.argument("study", required=False)
+@journal_option
+@json_option
+def status(study: str | None, journal: str, as_json: bool) -> None:
+    """Say how a study stands: what arrived, what is pending and for how long. Without STUDY, list all studies.
+
+    \b
+    Example: windward status shop
+    """
+    from windward import plain
+    from windward.journal import studies
+    from windward.words import ages
+
+    if study is None:
+        names = studies(journal)
+        found = [opened(name, journal) for name in names]
+        rows = [{"name": each.name, "direction": each.direction, **plain.counts(each.trials)} for each in found]
+        if as_json:
+            echo_json(rows)
+        else:
+            print_table(
+                ["study", "direction", "trials", "told", "pending", "lost", "awaiting context"],
+                [list(row.values()) for row in rows],
+                left=["study", "direction"],
+            )
+        return
+    one = opened(study, journal)
+    data = plain.status(one)
+    if as_json:
+        echo_json(data)
+        return
+    say(f"{one.name}: {_sizes(one)}; {one.trials.counts()}.")
+    for trial in data["pending"]:
+        say(f"  pending {trial['id']}: {listed(trial['decision'])}, asked {ages(trial['age'])} ago")
+    for trial in data["awaiting_context"]:
+        say(f"  trial {trial['id']} has its value, {cell(trial['value'])}, but not its whole context")
+
+
+@click.command(short_help="List trials, as a table or CSV.")
+@click.argument("study")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, which `windward import` reads.")
+@click.option("--state", type=click.Choice(["told", "pending", "lost"]), help="Only these.")
+@journal_option
+@json_option
+def trials(study: str, as_csv: bool, state: str | None, journal: str, as_json: bool) -> None:
+    """List the trials of a study.
+
+    \b
+    Example: windward trials shop --csv > trials.csv
+    """
+    from windward import plain
+    from windward.study import utc_now
+
+    if as_csv and as_json:
+        raise click.UsageError("give --csv or --json, not both")
+    one = opened(study, journal)
+    rows = [trial for trial in one.trials if state is None or trial.state == state]
+    if as_json:
+        echo_json([plain.trial(trial, utc_now()) for trial in rows])
+    elif as_csv:
+        click.echo(plain.csv_text(one.space, rows), nl=False)
+    else:
+        names = list(one.space.decision)
+        seen = list(one.space.context)
+        print_table(
+            ["id", "state", *names, *seen, "value", "lost because"],
+            [
+                [t.id, t.state, *(t.decision[n] for n in names), *(t.context.get(n) for n in seen), t.value, t.lost]
+                for t in rows
+            ],
+            left=["state", "lost because"],
+        )
+
+
+def _sizes(study: Study) -> str:
+    decisions, contexts = len(study.space.decision), len(study.space.context)
+    return f"{study.direction}, {decisions} decision{'s' * (decisions != 1)}, {contexts} context{'s' * (contexts != 1)}"

@@ -1,0 +1,113 @@
+"""What protection costs: value against how far the contexts may drift."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from windward.divergences import Divergence, TotalVariation
+from windward.errors import IncompatibleError
+from windward.objectives import Expected, MeanRisk, Robust, Satisficing, Sensitivity, Tradeoff
+from windward.plots.style import CHOSEN, QUIET, VALUE, figure, graph_objects, plain
+from windward.plots.view import View, view
+from windward.schedules import resolved
+from windward.study import Study
+from windward.words import joined, number
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+STEPS = 41
+# The curve is drawn up to where it is this near to the worst value, as a share of the whole fall.
+NEAR_WORST = 0.01
+
+
+def price(study: Study) -> go.Figure:
+    """Return the worst average value of the recommended decision against the radius, beside the non-robust decision.
+
+    At radius 0 it is the expected value, at the right end the worst. The divergence is the objective's own, total
+    variation where it has none.
+    """
+    go, seen = graph_objects(), view(study)
+    if len(seen.contexts) < 2:
+        raise IncompatibleError(f"study {study.name!r}: its policy looks at one context alone; nothing can drift.")
+    divergence = _divergence(seen)
+    plain_best = seen.best(Expected())
+    values = seen.mean_values(torch.stack([seen.x, plain_best]))
+    radii = torch.linspace(0.0, _last_radius(seen, divergence, values), STEPS, dtype=torch.float64)
+    ball = divergence.on(seen.contexts)
+    with torch.no_grad():
+        curves = [seen.sign * ball(row.expand(STEPS, -1), radii).value for row in values]
+    # Of total variation a person is told how many cases change, not a norm.
+    share = isinstance(divergence, TotalVariation)
+    x = (radii / 2 if share else radii).tolist()
+    made = figure("What protection costs", _caption(seen))
+    rows = [(curves[0], seen.x, "recommended", CHOSEN, "solid")]
+    if not torch.allclose(seen.x, plain_best, atol=1e-3):
+        rows.append((curves[1], plain_best, "best if nothing drifts", VALUE, "dash"))
+    for curve, decision, name, color, dash in rows:
+        label = name
+        if len(seen.space.decision) == 1:
+            label += f": {plain(joined(seen.space.decode_decision(decision)).replace(' to ', ' = '))}"
+        made.add_trace(go.Scatter(x=x, y=curve.tolist(), line={"color": color, "width": 2.5, "dash": dash}, name=label))
+    _ends(made, x, curves[0])
+    radius = _policy_radius(seen)
+    if radius is not None and radius <= float(radii[-1]):
+        at = radius / 2 if share else radius
+        text = f"protected up to here ({at:.0%})" if share else f"protected up to here ({number(at)})"
+        made.add_vline(x=at, line={"color": QUIET, "dash": "dot"}, annotation={"text": text, "yanchor": "bottom"})
+    made.update_xaxes(
+        title="share of cases that turn out unfavourably"
+        if share
+        else f"how far the contexts may drift ({type(divergence).__name__} radius)",
+        tickformat=".0%" if share else None,
+    )
+    made.update_yaxes(title="worst average value")
+    return made
+
+
+def _ends(made: go.Figure, x: list[float], curve: Tensor) -> None:
+    for at, value, text, anchor in (
+        (x[0], float(curve[0]), f"expected {number(float(curve[0]))}", "left"),
+        (x[-1], float(curve[-1]), f"worst {number(float(curve[-1]))}", "right"),
+    ):
+        made.add_annotation(x=at, y=value, text=text, xanchor=anchor, yanchor="bottom", showarrow=False, yshift=6)
+
+
+def _caption(seen: View) -> str:
+    text = "How the average value falls as the contexts drift from what was seen, in the least favourable way. "
+    if isinstance(seen.objective, Expected):
+        return text + "The recommendation is the best without drift: it takes no protection into account."
+    return text + "The solid line gives up a little on the left, where nothing drifts, to be better further right."
+
+
+def _divergence(seen: View) -> Divergence:
+    objective = seen.objective
+    if isinstance(objective, Robust | Tradeoff | Sensitivity | MeanRisk | Satisficing):
+        return objective.divergence
+    return TotalVariation()
+
+
+def _policy_radius(seen: View) -> float | None:
+    objective = seen.objective
+    if not isinstance(objective, Robust | Tradeoff):
+        return None
+    return resolved("price", objective.radius, seen.trials.contexts_seen, seen.space.context_width)
+
+
+def _last_radius(seen: View, divergence: Divergence, values: Tensor) -> float:
+    """Return a radius at which both decisions have nearly their worst value; for total variation 2, its largest."""
+    if isinstance(divergence, TotalVariation):
+        return 2.0
+    ball = divergence.on(seen.contexts)
+    mean, worst = values @ seen.contexts.weights, values.amin(-1)
+    radius = 1e-3
+    with torch.no_grad():
+        for _ in range(40):  # doubling: from 1e-3 to 1e9
+            here = ball(values, radius).value
+            if bool((here - worst <= NEAR_WORST * (mean - worst) + 1e-12).all()):
+                break
+            radius *= 2.0
+    return radius

@@ -1,0 +1,363 @@
+"""The routes of the service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import anyio
+import anyio.to_thread
+from fastapi import APIRouter, Depends, FastAPI, Header, Path, Query, Request, Response
+from fastapi.responses import JSONResponse
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.concurrency import run_in_threadpool
+
+from windward import plain
+from windward.errors import ArgumentError, JournalError
+from windward.journal import open_journal
+from windward.plots import FIGURES
+from windward.service import bodies, fits, page
+from windward.service.guard import SizeLimit, StrictRoute, Wrong, add_handlers
+from windward.service.scribe import Scribe, study_with, trial_now
+from windward.service.settings import Settings
+from windward.service.shelf import Shelf
+from windward.service.tokens import SCOPES, Identity, TokenStore
+from windward.study import utc_now
+from windward.telling import Tell
+from windward.version import __version__
+
+# Trials sent at once.
+MOST_TRIALS = 1000
+FigureKind = Literal["landscape", "history", "contexts", "price", "delays"]
+Name = Annotated[str, Path(min_length=1, max_length=200)]
+Id = Annotated[int, Path(ge=0, le=2**31)]
+Key = Annotated[str | None, Header(alias="Idempotency-Key", max_length=200)]
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"description": "The body is no JSON, or has NaN or numbers beyond the floats."},
+    401: {"description": "No token, or one that nobody has."},
+    403: {"description": "The token may not do this."},
+    404: {"description": "There is no such study or trial."},
+    409: {"description": "The study cannot do this to that trial now; nothing was written."},
+    413: {"description": "The body is too large."},
+    422: {"description": "Something in the request does not fit; nothing was written."},
+    503: {"description": "The storage cannot be reached, or too many fits wait."},
+}
+bearer = HTTPBearer(auto_error=False, description="The admin token, or a study's.")
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+
+
+@dataclass(frozen=True)
+class Kitchen:
+    """What the routes work with."""
+
+    settings: Settings
+    shelf: Shelf
+    tokens: TokenStore
+    fits: fits.Fits
+    scribe: Scribe
+    health: anyio.CapacityLimiter
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """Return the service; its processes start with it and end with it."""
+    if set(FIGURES) != set(FigureKind.__args__):  # type: ignore[attr-defined]
+        raise ArgumentError("the service and windward.plots know different figures.")
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        shelf = Shelf(open_journal(settings.journal))
+        kitchen = Kitchen(
+            settings,
+            shelf,
+            TokenStore(settings.journal, settings.admin_token),
+            fits.Fits(settings),
+            Scribe(shelf),
+            anyio.CapacityLimiter(2),
+        )
+        kitchen.fits.warm()
+        app.state.kitchen = kitchen
+        try:
+            yield
+        finally:
+            await run_in_threadpool(kitchen.fits.close)
+            kitchen.tokens.close()
+
+    app = FastAPI(
+        title="Windward",
+        version=__version__,
+        description="Decisions made before conditions are known and judged by results that come late.",
+        lifespan=lifespan,
+        docs_url=None,  # its pages load scripts from elsewhere
+        redoc_url=None,
+    )
+    app.add_middleware(SizeLimit, largest=settings.largest_body)
+    add_handlers(app)
+    for router in (studies, rounds, reading, page.pages):
+        app.include_router(router)
+    return app
+
+
+async def kitchen(request: Request) -> Kitchen:
+    """Return what the routes work with."""
+    found = request.app.state.kitchen
+    assert isinstance(found, Kitchen)
+    return found
+
+
+Inside = Annotated[Kitchen, Depends(kitchen)]
+
+
+# These are coroutines: a plain function would take a thread of the pool for each of them.
+
+
+async def identity(inside: Inside, credentials: Credentials) -> Identity:
+    """Return who asks, or refuse."""
+    token = "" if credentials is None else credentials.credentials
+    found = inside.tokens.admin(token) or await run_in_threadpool(inside.tokens.identify, token)
+    if found is None:
+        raise Wrong(401, "give a valid token: Authorization: Bearer <token>.")
+    return found
+
+
+async def administrator(who: Annotated[Identity, Depends(identity)]) -> Identity:
+    """Return the admin, or refuse."""
+    if not who.admin:
+        raise Wrong(403, "this takes the admin token.")
+    return who
+
+
+def allowed(scope: str) -> Callable[..., Coroutine[Any, Any, str]]:
+    """Return a check that a token has a scope on the study in the path; whether that study exists is not told."""
+
+    async def check(name: Name, who: Annotated[Identity, Depends(identity)]) -> str:
+        if not who.may(scope, name):
+            raise Wrong(403, f"this token may not {scope} this study.")
+        return name
+
+    return check
+
+
+Admin = Annotated[Identity, Depends(administrator)]
+Readable = Annotated[str, Depends(allowed("read"))]
+Writable = Annotated[str, Depends(allowed("write"))]
+
+studies = APIRouter(prefix="/api", tags=["studies"], route_class=StrictRoute, responses=REFUSALS)
+rounds = APIRouter(prefix="/api/studies/{name}", tags=["rounds"], route_class=StrictRoute, responses=REFUSALS)
+reading = APIRouter(prefix="/api/studies/{name}", tags=["reading"], route_class=StrictRoute, responses=REFUSALS)
+
+
+# -- studies ------------------------------------------------------------------------------------------------------------
+
+
+@studies.get("/me")
+def me(who: Annotated[Identity, Depends(identity)]) -> dict[str, Any]:
+    """Say what the token may do."""
+    return {"admin": who.admin, "study": who.study, "scopes": list(who.scopes), "version": __version__}
+
+
+@studies.get("/studies")
+def list_studies(inside: Inside, who: Admin) -> dict[str, Any]:
+    """List the studies."""
+    found = []
+    for name in inside.shelf.journal.names():
+        study = inside.shelf.study(name)
+        study.sync()
+        found.append(
+            {
+                "name": name,
+                "direction": study.direction,
+                "revision": study.revision,
+                # Made in Python with a name that no URL can hold.
+                "reachable": page.NAME.match(name) is not None,
+                **plain.counts(study.trials),
+            }
+        )
+    return {"studies": found}
+
+
+@studies.post("/studies", status_code=201)
+async def create_study(inside: Inside, who: Admin, body: bodies.NewStudy) -> dict[str, Any]:
+    """Make a study; its two tokens are in the answer, and never again."""
+    if page.NAME.match(body.name) is None:
+        raise Wrong(422, "name: slashes, control characters, blanks alone and dots alone cannot stand in a URL.")
+    data = body.model_dump(exclude_none=True)
+    _check_sizes(inside.settings, data)
+    made = await inside.fits.run(fits.create, data)
+    tokens = {
+        "read": await run_in_threadpool(inside.tokens.make, body.name, ("read",)),
+        "write": await run_in_threadpool(inside.tokens.make, body.name, SCOPES),
+    }
+    return {**made, "tokens": tokens}
+
+
+@studies.post("/studies/{name}/tokens", status_code=201)
+def make_token(inside: Inside, who: Admin, name: Name, body: bodies.NewToken) -> dict[str, Any]:
+    """Make another token for a study; it is shown once."""
+    inside.shelf.study(name)
+    scopes = tuple(scope for scope in SCOPES if scope in body.scopes)
+    return {"study": name, "scopes": list(scopes), "token": inside.tokens.make(name, scopes)}
+
+
+@studies.delete("/studies/{name}/tokens")
+def revoke_tokens(inside: Inside, who: Admin, name: Name) -> dict[str, Any]:
+    """Revoke every token of a study."""
+    inside.shelf.study(name)
+    return {"study": name, "revoked": inside.tokens.revoke(name)}
+
+
+@studies.get("/methods")
+def methods(who: Annotated[Identity, Depends(identity)]) -> dict[str, Any]:
+    """List the published methods that need no arguments, with what they do."""
+    return {"methods": page.offered_methods()}
+
+
+# -- rounds -------------------------------------------------------------------------------------------------------------
+
+
+@rounds.post("/ask", status_code=201)
+async def ask(inside: Inside, name: Writable, body: bodies.Ask, key: Key = None) -> dict[str, Any]:
+    """Get the next decision to try. With the same Idempotency-Key the same suggestion comes again."""
+    answer = await inside.fits.run(fits.ask, name, body.context, body.fix, key)
+    assert isinstance(answer, dict)
+    return answer
+
+
+@rounds.post("/trials/{id}/reveal")
+def reveal(inside: Inside, name: Writable, id: Id, body: bodies.Reveal) -> dict[str, Any]:
+    """Say what a trial's context is, whole or in part."""
+    study = study_with(inside.shelf, name, id)
+    study.reveal(id, body.context)
+    return trial_now(study, id)
+
+
+@rounds.post("/trials/{id}/tell")
+async def tell(inside: Inside, name: Writable, id: Id, body: bodies.Tell, key: Key = None) -> Response:
+    """Say what a trial's value is, however late. The same again is harmless."""
+    one = Tell(id, body.value, body.context, body.noise, body.decision, key)
+    return JSONResponse(await inside.scribe.tell(name, one))  # plain data: not checked again on its way out
+
+
+@rounds.post("/trials/{id}/lose")
+def lose(inside: Inside, name: Writable, id: Id, body: bodies.Lose) -> dict[str, Any]:
+    """Give a pending trial up; a value that comes later still counts."""
+    study = study_with(inside.shelf, name, id)
+    study.lose(id, body.reason)
+    return trial_now(study, id)
+
+
+@rounds.post("/trials/{id}/amend")
+def amend(inside: Inside, name: Writable, id: Id, body: bodies.Amend) -> dict[str, Any]:
+    """Correct what was told or revealed."""
+    study = study_with(inside.shelf, name, id)
+    study.amend(id, value=body.value, context=body.context, noise=body.noise, decision=body.decision)
+    return trial_now(study, id)
+
+
+# -- reading ------------------------------------------------------------------------------------------------------------
+
+
+@reading.get("")
+def status(inside: Inside, name: Readable) -> dict[str, Any]:
+    """Say how a study stands: its declaration, its counts, its pending trials."""
+    return plain.status(inside.shelf.study(name))
+
+
+@reading.get("/trials")
+def trials(
+    inside: Inside,
+    name: Readable,
+    after: Annotated[int, Query(ge=-1, le=2**31)] = -1,
+    limit: Annotated[int, Query(ge=1, le=MOST_TRIALS)] = MOST_TRIALS,
+    format: Literal["json", "csv"] = "json",
+) -> Any:
+    """List trials with ids above `after`; as CSV all of them."""
+    study = inside.shelf.study(name)
+    study.sync()
+    if format == "csv":
+        return Response(plain.csv_text(study.space, study.trials), media_type="text/csv; charset=utf-8")
+    rows, now = study.trials.rows[after + 1 : after + 1 + limit], utc_now()
+    return {"trials": [plain.trial(trial, now) for trial in rows], "total": len(study.trials)}
+
+
+@reading.get("/recommendation")
+async def recommendation(
+    inside: Inside, name: Readable, context: Annotated[str | None, Query(max_length=10_000)] = None
+) -> dict[str, Any]:
+    """Say what to do now; `context`, a JSON object, is what is known of the context it will meet."""
+    given = _context_of(context)
+    revision = await run_in_threadpool(_revision, inside, name)
+    key = (name, revision, "recommendation", context)
+    answer = await inside.fits.kept(key, fits.recommend, name, given)
+    assert isinstance(answer, dict)
+    return answer
+
+
+@reading.get("/figures/{kind}")
+async def figure(inside: Inside, name: Readable, kind: FigureKind) -> Response:
+    """Return a figure as plotly's JSON."""
+    revision = await run_in_threadpool(_revision, inside, name)
+    answer = await inside.fits.kept((name, revision, kind), fits.figure, name, kind)
+    return Response(answer, media_type="application/json")
+
+
+@reading.get("/report")
+async def report(inside: Inside, name: Readable) -> Response:
+    """Return the report, one HTML file."""
+    await run_in_threadpool(inside.shelf.study, name)
+    answer = await inside.fits.run(fits.report, name)
+    return Response(
+        answer, media_type="text/html", headers={"content-disposition": 'attachment; filename="report.html"'}
+    )
+
+
+@page.pages.get("/health", tags=["health"], responses={503: REFUSALS[503]})
+async def health(inside: Inside) -> Response:
+    """Say whether the service works and its storage can be reached."""
+    state = {"status": "ok", "version": __version__, "waiting_for_fits": inside.fits.waiting}
+    try:
+        await anyio.to_thread.run_sync(inside.tokens.ping, limiter=inside.health)
+    except JournalError:
+        state["status"] = "the storage cannot be reached"
+        return Response(json.dumps(state), 503, media_type="application/json")
+    return Response(json.dumps(state), media_type="application/json")
+
+
+def _revision(inside: Kitchen, name: str) -> int:
+    study = inside.shelf.study(name)
+    study.sync()
+    return study.revision
+
+
+def _context_of(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Wrong(400, f"context: not JSON: {str(error)[:100]}") from error
+    if not isinstance(found, dict):
+        raise Wrong(422, "context: give a JSON object from names to values.")
+    return found
+
+
+def _check_sizes(settings: Settings, data: dict[str, Any]) -> None:
+    """Refuse declarations that would take the machine down: the library serves its caller, a service everybody."""
+    parameters = [*data["decision"].values(), *data["context"].values()]
+    choices = [each.get("choices") for each in parameters]
+    width = sum(len(each) if isinstance(each, list) else 1 for each in choices)
+    if width > settings.most_parameters or len(data["constraints"]) > settings.most_parameters:
+        raise Wrong(422, f"a study here has at most {settings.most_parameters} parameters, choices and constraints.")
+    largest = max(_numbers(data.get("policy")), default=0)
+    if largest > settings.most_numbers:
+        raise Wrong(422, f"policy: whole numbers here are at most {settings.most_numbers}, got {str(largest)[:20]}.")
+
+
+def _numbers(data: Any) -> list[int]:
+    if isinstance(data, dict):
+        return [number for entry in data.values() for number in _numbers(entry)]
+    if isinstance(data, list):
+        return [number for entry in data for number in _numbers(entry)]
+    return [data] if isinstance(data, int) and not isinstance(data, bool) else []

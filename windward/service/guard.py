@@ -1,0 +1,171 @@
+"""What every request passes: a limit on its size, strict JSON, headers for the browser, errors as plain answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException as StarletteException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from windward.errors import (
+    JournalError,
+    MissingDependency,
+    SolverError,
+    StudyExists,
+    TrialError,
+    UnknownStudy,
+    WindwardError,
+)
+from windward.service.fits import Busy
+
+# The page runs its own script and nothing else; plotly sets styles from its script.
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = (
+    (b"content-security-policy", CONTENT_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+
+
+class Wrong(HTTPException):
+    """A request that cannot be served, with its status and a message."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(status, message)
+
+
+class SizeLimit:
+    """Refuse bodies over a limit, by what they say of themselves and by what comes; and set the browser's headers."""
+
+    def __init__(self, app: ASGIApp, largest: int) -> None:
+        self.app, self.largest = app, largest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, its body counted."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        said = dict(scope["headers"]).get(b"content-length", b"0")
+        if not said.isdigit() or int(said) > self.largest:
+            answer = _answer(413, f"a body may have {self.largest} bytes, this one has {said.decode('latin1')[:20]}.")
+            await answer(scope, receive, _with_headers(send))
+            return
+        taken = 0
+
+        async def counted() -> Message:
+            nonlocal taken
+            message = await receive()
+            taken += len(message.get("body", b""))
+            if taken > self.largest:
+                raise Wrong(413, f"a body may have {self.largest} bytes.")
+            return message
+
+        await self.app(scope, counted, _with_headers(send))
+
+
+class StrictRequest(Request):
+    """A request whose JSON has numbers that are numbers: no NaN, nothing beyond the floats, no endless nesting."""
+
+    async def json(self) -> Any:
+        """Return the body, or raise `Wrong`."""
+        body = await self.body()
+        try:
+            text = body.decode("utf-8")
+            return json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+        except RecursionError as error:
+            raise Wrong(400, "the body is nested too deeply.") from error
+        except ValueError as error:  # of JSON, of UTF-8, of numbers with thousands of digits
+            raise Wrong(400, f"the body is not JSON: {str(error)[:200]}") from error
+
+
+class StrictRoute(APIRoute):
+    """A route that reads its requests strictly."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler, given a strict request."""
+        handle = super().get_route_handler()
+
+        async def strict(request: Request) -> Response:
+            return await handle(StrictRequest(request.scope, request.receive))
+
+        return strict
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Answer every error with `{"error": message}` and the status it deserves."""
+
+    async def refused(request: Request, error: Exception) -> Response:
+        return _answer(status_of(error), str(error))
+
+    async def invalid(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        # Not what was sent: it may hold what JSON cannot say.
+        found = [{"where": [str(part) for part in each["loc"]], "what": each["msg"]} for each in error.errors()[:20]]
+        first = f"{'.'.join(found[0]['where'])}: {found[0]['what']}" if found else "the request is not valid."
+        return _answer(422, first, details=found)
+
+    async def plain(request: Request, error: Exception) -> Response:
+        assert isinstance(error, StarletteException)
+        return _answer(error.status_code, str(error.detail), headers=dict(error.headers or {}))
+
+    async def busy(request: Request, error: Exception) -> Response:
+        return _answer(503, str(error), headers={"retry-after": "2"})
+
+    app.add_exception_handler(WindwardError, refused)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(StarletteException, plain)
+    app.add_exception_handler(Busy, busy)
+
+
+def status_of(error: Exception) -> int:
+    """Return the status of an error that Windward raised."""
+    for kind, status in (
+        (UnknownStudy, 404),
+        (StudyExists, 409),
+        (TrialError, 409),
+        (JournalError, 503),
+        (MissingDependency, 501),
+        (SolverError, 500),
+    ):
+        if isinstance(error, kind):
+            return status
+    return 422
+
+
+def _answer(status: int, message: str, *, headers: dict[str, str] | None = None, details: Any = None) -> Response:
+    content = {"error": message} if details is None else {"error": message, "details": details}
+    sent = {**(headers or {}), **({"www-authenticate": "Bearer"} if status == 401 else {})}
+    return JSONResponse(content, status, headers=sent)
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            present = {name for name, _ in message["headers"]}
+            message["headers"] = [*message["headers"], *(pair for pair in HEADERS if pair[0] not in present)]
+        await send(message)
+
+    return sending
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number JSON knows.")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError(f"{text[:40]} is beyond what a number can hold.")
+    return number

@@ -1,0 +1,101 @@
+"""Telling values, one or many in one transaction.
+
+A commit waits for the disk, so a hundred values told one by one wait a hundred times; told together, once. Each is decided
+for itself: one that is wrong is refused and the others are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from windward import check
+from windward.errors import ArgumentError, WindwardError
+from windward.journal import Draft, History, rules
+from windward.journal.events import numbered_keys
+from windward.journal.keys import check_told, key_for
+from windward.parameters import Value
+from windward.space import Space
+
+Values = Mapping[str, Value]
+Entry = tuple[int, str, dict[str, Any]]  # the place of a tell, its key, its checked fields
+Write = Callable[[str, Callable[[], list[Draft]]], object]
+
+
+@dataclass(frozen=True)
+class Tell:
+    """What came back for one trial: see `Study.tell` for the fields."""
+
+    id: int
+    value: float
+    context: Values | None = None
+    noise: float | None = None
+    decision: Values | None = None
+    key: str | None = None
+
+
+def tell_all(history: History, tells: Sequence[Tell], now: datetime, write: Write) -> list[WindwardError | None]:
+    """Write what is right of some tells; return what was wrong with each, None where it is in the journal."""
+    if (
+        isinstance(tells, str | Mapping)
+        or not isinstance(tells, Sequence)
+        or not all(isinstance(t, Tell) for t in tells)
+    ):
+        raise ArgumentError(f"study.tell_many(tells={tells!r}): give a list of Tell(id, value, ...).")
+    errors: list[WindwardError | None] = [None] * len(tells)
+    waiting: list[Entry] = []
+    for place, one in enumerate(tells):
+        try:
+            waiting.append((place, key_for("study.tell", one.key), _clean(history.space, one)))
+        except WindwardError as error:
+            errors[place] = error
+    while waiting:
+        # Of two about the same trial the second must see the first: it waits for the next transaction.
+        batch, later, seen = list[Entry](), list[Entry](), set[int]()
+        for entry in waiting:
+            id = tells[entry[0]].id
+            (later if isinstance(id, int) and id in seen else batch).append(entry)
+            if isinstance(id, int):  # what is no id at all is refused by itself
+                seen.add(id)
+        waiting = later
+        _write_batch(history, tells, batch, errors, now, write)
+    return errors
+
+
+def _write_batch(
+    history: History,
+    tells: Sequence[Tell],
+    batch: Sequence[Entry],
+    errors: list[WindwardError | None],
+    now: datetime,
+    write: Write,
+) -> None:
+    def decide() -> list[Draft]:
+        drafts: list[Draft] = []
+        for place, key, clean in batch:
+            id = tells[place].id
+            try:
+                if key in history.calls:  # the same call again, unless it is another one
+                    check_told(history, key, id, clean)
+                    continue
+                found = rules.tell(history, "study.tell", id, now, **clean)
+            except WindwardError as error:
+                errors[place] = error
+                continue
+            keys = numbered_keys(key, len(found))
+            drafts += [replace(draft, key=own) for draft, own in zip(found, keys, strict=True)]
+        return drafts
+
+    write(key_for("study.tell", None), decide)
+
+
+def _clean(space: Space, one: Tell) -> dict[str, Any]:
+    call = "study.tell"
+    return {
+        "value": check.number(call, "value", one.value),
+        "context": space.check_context(call, {} if one.context is None else one.context, partial=True),
+        "noise": None if one.noise is None else check.number(call, "noise", one.noise, low=0.0),
+        "decision": None if one.decision is None else space.check_decision(call, one.decision, planned=False),
+    }
