@@ -248,6 +248,7 @@ def test_asked_records_what_the_suggestion_depended_on():
     study.run(quadratic, 11, progress=False)
     body = study.journal.read("study")[-3].body
     assert set(body) == {
-        "v", "read", "decision", "given", "fixed", "chosen", "stand_in", "fit", "kept", "fitted", "device", "versions", "threads",
+        "v", "read", "decision", "given", "fixed", "chosen", "stand_in", "fit", "kept", "fitted",
+        "device", "versions", "threads",
     }  # fmt: skip
     assert body["fit"]["part"] == "Hyperparameters" and body["versions"]["windward"] == ww.__version__
