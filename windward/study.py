@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
@@ -16,7 +15,7 @@ from windward.codec import decode, encode, table_of
 from windward.errors import ArgumentError, JournalError, TrialError
 from windward.frame import dataframe
 from windward.journal import Draft, Event, History, Journal, check_name, open_journal, rules
-from windward.journal.events import VERSION
+from windward.journal.events import VERSION, new_key
 from windward.parameters import Value
 from windward.parts import OWN_PARTS
 from windward.policy import Policy, Request
@@ -91,7 +90,7 @@ class Study:
         }
         created = Draft("created", None, self._now(), body)
         decode(body["policy"], self._table)  # a policy that cannot be read back is refused now
-        self._history.apply(self._journal.create(name, [created], key=_new_key()))
+        self._history.apply(self._journal.create(name, [created], key=new_key()))
 
     @classmethod
     def open(cls, name: str, *, journal: str | Journal, parts: Iterable[type] = (), clock: Clock = utc_now) -> Study:
@@ -183,7 +182,7 @@ class Study:
         """
         given = self._check_context("study.ask", context, partial=True)
         fixed = self.space.check_decision("study.ask(fix=...)", {} if fix is None else fix, partial=True)
-        key, kept, kept_for = _new_key(), None, None
+        key, kept, kept_for = new_key(), None, None
         for _ in attempts(MOST_RETRIES):
             self.sync()
             with self._lock:
@@ -222,7 +221,7 @@ class Study:
         """Say what the context of a trial is, whole or in part; it counts at once, before any value."""
         clean = self._check_context("study.reveal", context, partial=True, needed=True)
         now = self._now()
-        self._write(_new_key(), lambda: rules.reveal(self._history, "study.reveal", id, clean, now))
+        self._write(new_key(), lambda: rules.reveal(self._history, "study.reveal", id, clean, now))
 
     def tell(
         self,
@@ -246,14 +245,14 @@ class Study:
             "decision": None if decision is None else self.space.check_decision(call, decision, planned=False),
         }
         now = self._now()
-        self._write(_new_key(), lambda: rules.tell(self._history, call, id, now, **clean))  # type: ignore[arg-type]
+        self._write(new_key(), lambda: rules.tell(self._history, call, id, now, **clean))  # type: ignore[arg-type]
 
     def lose(self, id: int, reason: str) -> None:
         """Give a pending trial up: it will not be asked again at once. A value told later still counts."""
         if not isinstance(reason, str) or not reason:
             raise ArgumentError(f"study.lose(reason={reason!r}): say in a few words why it is lost.")
         now = self._now()
-        self._write(_new_key(), lambda: rules.lose(self._history, "study.lose", id, reason, now))
+        self._write(new_key(), lambda: rules.lose(self._history, "study.lose", id, reason, now))
 
     def amend(
         self,
@@ -277,7 +276,7 @@ class Study:
         if not changes:
             raise ArgumentError("study.amend: give what to change: value, context, noise or decision.")
         now = self._now()
-        self._write(_new_key(), lambda: rules.amend(self._history, call, id, changes, now))
+        self._write(new_key(), lambda: rules.amend(self._history, call, id, changes, now))
 
     def add(self, decision: Values, value: float, *, context: Values | None = None, noise: float | None = None) -> int:
         """Add a finished trial from elsewhere, such as history, and return its id."""
@@ -288,7 +287,7 @@ class Study:
             "context": self._check_context(call, context, partial=False),
             "noise": _check_noise(call, noise),
         }
-        key, now = _new_key(), self._now()
+        key, now = new_key(), self._now()
         written = self._write(key, lambda: rules.add(self._history, now, **clean))  # type: ignore[arg-type]
         assert written is not None
         return self._trial_of(key, written).id
@@ -299,7 +298,7 @@ class Study:
         policy.check(self.space)
         draft = Draft("policy_set", None, self._now(), {"v": VERSION, "policy": encode(policy)})
         decode(draft.body["policy"], self._table)
-        self._write(_new_key(), lambda: [draft])
+        self._write(new_key(), lambda: [draft])
 
     # -- deciding --------------------------------------------------------------------------------------------------
 
@@ -395,10 +394,6 @@ class Study:
 
 def _suggestion(trial: Trial) -> Suggestion:
     return Suggestion(trial.id, dict(trial.decision), dict(trial.context) or None)
-
-
-def _new_key() -> str:
-    return uuid.uuid4().hex
 
 
 def _check_policy(call: str, policy: object) -> None:
