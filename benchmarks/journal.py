@@ -148,16 +148,24 @@ def tells(url: str, name: str, first: int, count: int, workers: int) -> float:
     return workers * each / (time.perf_counter() - began)
 
 
-def measured(url: str, trials: int, count: int, workers: int) -> dict[str, object]:
-    """Return all figures of one database."""
+def measured(url: str, folder: Path, trials: int, count: int, workers: int) -> dict[str, object]:
+    """Return all figures of one database; the disk is measured right before and after, for its rate changes by the minute."""
     sizes = [trials // 4, trials // 2, trials]
     for size in sizes:
         filled(url, f"bench{size}", size, 0)
     filled(url, "telling", trials - 2 * count, 2 * count)
     rows = [opened(url, f"bench{size}") for size in sizes]
+    before = fsync_rate(folder, append=True)
     alone = tells(url, "telling", trials - 2 * count, count, 1)
     together = tells(url, "telling", trials - count, count, workers)
-    return {"open": rows, "tells_per_s": alone, f"tells_per_s_of_{workers}": together}
+    after = fsync_rate(folder, append=True)
+    return {
+        "open": rows,
+        "fsyncs_per_s_before": before,
+        "tells_per_s": alone,
+        f"tells_per_s_of_{workers}": together,
+        "fsyncs_per_s_after": after,
+    }
 
 
 @contextmanager
@@ -192,7 +200,9 @@ def main() -> None:
             "disk, 4 KiB with fdatasync per second: " + ", ".join(f"{k} {v:.0f}" for k, v in disk.items()), flush=True
         )
         for database, url in urls.items():
-            figures = results[database] = measured(url, arguments.trials, arguments.tells, arguments.workers)
+            figures = results[database] = measured(
+                url, Path(name), arguments.trials, arguments.tells, arguments.workers
+            )
             for row in figures.pop("open"):
                 print(
                     f"{database}: {row['trials']} trials open in {row['open_s']:.2f} s, {row['open_mib']:.0f} MiB, "

@@ -69,6 +69,28 @@ sa.Index(
     postgresql_where=_events.c.kind.in_(NEW_TRIAL),
 )
 
+# Statements of every call, built once: building one takes as long as running it.
+_study, _key = sa.bindparam("a_study", type_=sa.Text), sa.bindparam("a_key", type_=sa.Text)
+_after = sa.bindparam("an_after", type_=sa.Integer)
+# SQLite has locked the whole file by then and ignores FOR UPDATE.
+_TAKE = (
+    sa.select(_studies.c.head, _studies.c.asks, _studies.c.format)
+    .where(_studies.c.name == _study)
+    .with_for_update(key_share=True)
+)
+_MOVE = (
+    _studies.update().where(_studies.c.name == _study).values(head=sa.bindparam("a_head"), asks=sa.bindparam("an_asks"))
+)
+_MOVE_TIMED = _MOVE.returning(sa.func.clock_timestamp())
+_FORMAT_OF = sa.select(_studies.c.format).where(_studies.c.name == _study)
+_OF_STUDY = sa.select(_events).where(_events.c.study == _study)
+_UNREAD = _OF_STUDY.where(_events.c.seq > _after).order_by(_events.c.seq)
+# A union of two index searches: with OR in place of it SQLite reads the whole study.
+_UNREAD_OR_KEY = sa.union_all(
+    _OF_STUDY.where(_events.c.seq > _after), _OF_STUDY.where(_events.c.key == _key, _events.c.seq <= _after)
+).order_by("seq")
+_INSERT = _events.insert()
+
 
 class SqlJournal:
     """Keep studies in a database: `SqlJournal("sqlite:///shop.db")`, `SqlJournal("postgresql+psycopg://user@host/name")`.
@@ -131,7 +153,7 @@ class SqlJournal:
         """Return the events after `after`, in order."""
 
         def events(connection: Connection) -> list[Event]:
-            row = connection.execute(sa.select(_studies.c.format).where(_studies.c.name == study)).first()
+            row = connection.execute(_FORMAT_OF, {"a_study": study}).first()
             if row is None:
                 raise no_study(study, self._names(connection))
             self._check_format(study, row.format)
@@ -165,12 +187,8 @@ class SqlJournal:
         _metadata.create_all(connection)
 
     def _take(self, connection: Connection, study: str, *, any_format: bool = False) -> tuple[int, int]:
-        """Take the study's row, so that every other writer waits until this commit; return its head and asks.
-
-        SQLite has locked the whole file by now and ignores FOR UPDATE.
-        """
-        query = sa.select(_studies.c.head, _studies.c.asks, _studies.c.format).where(_studies.c.name == study)
-        row = connection.execute(query.with_for_update()).first()
+        """Take the study's row, so that every other writer waits until this commit; return its head and asks."""
+        row = connection.execute(_TAKE, {"a_study": study}).first()
         if row is None:
             raise no_study(study, self._names(connection))
         if not any_format:
@@ -194,11 +212,10 @@ class SqlJournal:
 
     def _read(self, connection: Connection, study: str, after: int, key: str | None = None) -> list[Event]:
         """Return the events after `after` in order, and before them the one with this key, wherever it is."""
-        wanted = _events.c.seq > after
-        if key is not None:
-            wanted = sa.or_(wanted, _events.c.key == key)
-        query = sa.select(_events).where(_events.c.study == study, wanted).order_by(_events.c.seq)
-        return [self._event(study, row) for row in connection.execute(query)]
+        query: sa.Executable
+        values: dict[str, Any] = {"a_study": study, "an_after": after}
+        query, values = (_UNREAD, values) if key is None else (_UNREAD_OR_KEY, values | {"a_key": key})
+        return [self._event(study, row) for row in connection.execute(query, values)]
 
     def _event(self, study: str, row: Any) -> Event:
         try:
@@ -222,18 +239,18 @@ class SqlJournal:
             return []
         last = head + len(drafts)
         asks += sum(draft.kind in NEW_TRIAL for draft in drafts)
-        update = _studies.update().where(_studies.c.name == study).values(head=last, asks=asks)
+        values = {"a_study": study, "a_head": last, "an_asks": asks}
         if self._database.kind == "postgresql":  # one clock for all machines: the server's
-            now = connection.execute(update.returning(sa.func.clock_timestamp())).scalar_one().astimezone(UTC)
+            now = connection.execute(_MOVE_TIMED, values).scalar_one().astimezone(UTC)
         else:
-            connection.execute(update)
+            connection.execute(_MOVE, values)
             now = datetime.now(UTC)
         keys = numbered_keys(key, len(drafts))
         events = [
             Event(seq, draft.kind, draft.trial, draft.key or each, draft.at, now, draft.body)
             for seq, draft, each in zip(range(head + 1, last + 1), drafts, keys, strict=True)
         ]
-        connection.execute(_events.insert(), [_row(study, event) for event in events])
+        connection.execute(_INSERT, [_row(study, event) for event in events])
         return events
 
 
