@@ -41,7 +41,8 @@ BLOCK = """
 import sys
 class Blocked:
     def find_spec(self, name, path=None, target=None):
-        if name.split('.')[0] in {'sqlalchemy', 'click', 'rich', 'pandas', 'botorch', 'gpytorch', 'cvxpy', 'sklearn'}:
+        if name.split('.')[0] in {'sqlalchemy', 'click', 'rich', 'pandas', 'botorch', 'gpytorch', 'cvxpy', 'sklearn',
+                                  'plotly', 'kaleido', 'fastapi'}:
             raise ImportError(f'{name} is blocked')
 sys.meta_path.insert(0, Blocked())
 import windward as ww
@@ -65,6 +66,8 @@ def test_the_core_needs_torch_numpy_and_scipy_alone():
         ("ww.Study(ww.Space({'a': ww.Real(0, 1)}), journal='sqlite:///x.db')", "pip install 'sqlalchemy>=2.0'"),
         ("import windward.cli", "pip install 'click>=8.1' 'rich>=13'"),
         ("ww.Study(ww.Space({'a': ww.Real(0, 1)})).dataframe()", "pip install pandas"),
+        ("from windward import plots; plots.history(ww.Study(ww.Space({'a': ww.Real(0, 1)})))", "'windward[plots]'"),
+        ("from windward.plots import png; png(None, 'x.png')", "pip install 'windward[plots]'"),
     ],
 )
 def test_a_missing_package_is_named_with_its_command(code, command):
