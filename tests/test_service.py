@@ -7,6 +7,7 @@ import json
 import sqlite3
 import threading
 import time
+from contextlib import closing
 
 import pytest
 from fastapi.testclient import TestClient
@@ -187,9 +188,30 @@ def test_a_stolen_half_of_a_token_opens_nothing(client, shop):
         assert client.get(f"/api/studies/{name}", headers=bearer(forged)).status_code == 401
 
 
+def test_a_new_study_of_an_old_name_has_new_tokens(client, shop, url):
+    name, tokens = shop
+    ww.delete_study(name, journal=url)
+    assert client.post("/api/studies", json={**SHOP, "name": name}).status_code == 201
+    assert client.get(f"/api/studies/{name}", headers=bearer(tokens["write"])).status_code == 401
+
+
+def test_a_damaged_study_does_not_hide_the_others(client, shop, url):
+    name, _ = shop
+    made = client.post("/api/studies", json={**SHOP, "name": "damaged"})
+    assert made.status_code == 201
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as database:
+        database.execute("UPDATE events SET body = '{}' WHERE study = 'damaged'")
+        database.commit()
+    listed = {study["name"]: study for study in client.get("/api/studies").json()["studies"]}
+    assert "version None" in listed["damaged"]["error"] and listed[name]["told"] == 1
+    assert client.get("/api/studies/damaged").status_code == 503
+    ww.delete_study("damaged", journal=url)
+
+
 def test_tokens_are_hashed_at_rest(client, shop, url):
     _, tokens = shop
-    rows = sqlite3.connect(url.removeprefix("sqlite:///")).execute("SELECT * FROM tokens").fetchall()
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as database:
+        rows = database.execute("SELECT * FROM tokens").fetchall()
     text = json.dumps(rows)
     for token in (ADMIN, *tokens.values()):
         assert token not in text and token.split("_", 2)[-1] not in text
@@ -364,6 +386,7 @@ def test_headers_for_the_browser(client):
         headers = client.get(path).headers
         assert "script-src 'self';" in headers["content-security-policy"] and "unsafe-eval" not in str(headers)
         assert headers["x-content-type-options"] == "nosniff" and headers["x-frame-options"] == "DENY"
+        assert headers["cache-control"] in ("no-store", "no-cache", "max-age=86400")
         assert "server" not in headers and "access-control-allow-origin" not in headers
     assert client.get("/docs").status_code == 404  # it would load scripts from elsewhere
     assert "http" not in client.get("/").text.replace("http-equiv", "")  # no asset from elsewhere

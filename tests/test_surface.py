@@ -42,7 +42,7 @@ import sys
 class Blocked:
     def find_spec(self, name, path=None, target=None):
         if name.split('.')[0] in {'sqlalchemy', 'click', 'rich', 'pandas', 'botorch', 'gpytorch', 'cvxpy', 'sklearn',
-                                  'psycopg', 'optuna', 'distributed'}:
+                                  'psycopg', 'optuna', 'distributed', 'plotly', 'kaleido', 'fastapi'}:
             raise ImportError(f'{name} is blocked')
 sys.meta_path.insert(0, Blocked())
 import windward as ww
@@ -69,6 +69,8 @@ def test_the_core_needs_torch_numpy_and_scipy_alone():
         ("import windward.integrations.botorch", "pip install 'botorch>=0.12'"),
         ("import windward.cli", "pip install 'click>=8.1' 'rich>=13'"),
         ("ww.Study(ww.Space({'a': ww.Real(0, 1)})).dataframe()", "pip install pandas"),
+        ("from windward import plots; plots.history(ww.Study(ww.Space({'a': ww.Real(0, 1)})))", "'windward[plots]'"),
+        ("from windward.plots import png; png(None, 'x.png')", "pip install 'windward[plots]'"),
     ],
 )
 def test_a_missing_package_is_named_with_its_command(code, command):

@@ -159,7 +159,8 @@ async function showList() {
   const rows = studies.map((study) => make("tr", {},
     make("td", {}, study.reachable
       ? make("a", { href: `#/study/${encodeURIComponent(study.name)}` }, study.name) : `${study.name} (name cannot be a URL)`),
-    make("td", {}, String(study.told)), make("td", {}, String(study.pending)), make("td", {}, String(study.lost))));
+    ...(study.error ? [make("td", { colSpan: 3, className: "bad" }, study.error)]
+      : [study.told, study.pending, study.lost].map((count) => make("td", {}, String(count))))));
   document.title = "Studies · Windward";
   main.replaceChildren(
     make("h1", {}, "Studies"),

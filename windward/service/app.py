@@ -161,21 +161,7 @@ def me(who: Annotated[Identity, Depends(identity)]) -> dict[str, Any]:
 @studies.get("/studies")
 def list_studies(inside: Inside, who: Admin) -> dict[str, Any]:
     """List the studies."""
-    found = []
-    for name in inside.shelf.journal.names():
-        study = inside.shelf.study(name)
-        study.sync()
-        found.append(
-            {
-                "name": name,
-                "direction": study.direction,
-                "revision": study.revision,
-                # Made in Python with a name that no URL can hold.
-                "reachable": page.NAME.match(name) is not None,
-                **plain.counts(study.trials),
-            }
-        )
-    return {"studies": found}
+    return {"studies": [_summary(inside, name) for name in inside.shelf.journal.names()]}
 
 
 @studies.post("/studies", status_code=201)
@@ -186,6 +172,8 @@ async def create_study(inside: Inside, who: Admin, body: bodies.NewStudy) -> dic
     data = body.model_dump(exclude_none=True)
     _check_sizes(inside.settings, data)
     made = await inside.fits.run(fits.create, data)
+    # The name was free: tokens that bear it are of a study that was deleted.
+    await run_in_threadpool(inside.tokens.revoke, body.name)
     tokens = {
         "read": await run_in_threadpool(inside.tokens.make, body.name, ("read",)),
         "write": await run_in_threadpool(inside.tokens.make, body.name, SCOPES),
@@ -323,6 +311,18 @@ async def health(inside: Inside) -> Response:
         state["status"] = "the storage cannot be reached"
         return Response(json.dumps(state), 503, media_type="application/json")
     return Response(json.dumps(state), media_type="application/json")
+
+
+def _summary(inside: Kitchen, name: str) -> dict[str, Any]:
+    """Return a line of the list; one damaged study must not hide the others."""
+    # Made in Python, it may have a name that no URL can hold.
+    line: dict[str, Any] = {"name": name, "reachable": page.NAME.match(name) is not None, "error": None}
+    try:
+        study = inside.shelf.study(name)
+        study.sync()
+        return {**line, "direction": study.direction, "revision": study.revision, **plain.counts(study.trials)}
+    except JournalError as error:
+        return {**line, "error": str(error)}
 
 
 def _revision(inside: Kitchen, name: str) -> int:

@@ -31,6 +31,7 @@ CONTENT_POLICY = (
 )
 HEADERS = (
     (b"content-security-policy", CONTENT_POLICY.encode()),
+    (b"cache-control", b"no-store"),  # where a route says nothing else
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
