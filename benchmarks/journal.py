@@ -194,7 +194,7 @@ def main() -> None:
     machine = described()
     print(", ".join(f"{key} {value}" for key, value in machine.items()))
     results: dict[str, object] = {}
-    with tempfile.TemporaryDirectory(dir="/tmp") as name, databases(Path(name), arguments.postgres) as urls:
+    with tempfile.TemporaryDirectory() as name, databases(Path(name), arguments.postgres) as urls:
         disk = {how: fsync_rate(Path(name), append=how == "appending") for how in ("appending", "in place")}
         print(
             "disk, 4 KiB with fdatasync per second: " + ", ".join(f"{k} {v:.0f}" for k, v in disk.items()), flush=True
