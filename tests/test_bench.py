@@ -251,7 +251,7 @@ def test_missing_data_and_what_stands_in_for_them(tmp_path, monkeypatch):
     with pytest.raises(ww.ArgumentError, match="run on svm-breast-cancer, and its own data is asked for"):
         run(found, tmp_path, seeds=(0,), rounds=2, **case)
     pages = report.write_report(read(tmp_path), tmp_path / "page", figures=False)
-    assert "svm-breast-cancer for SVM, Poisson(10)" in pages[0].read_text()
+    assert "svm-breast-cancer for SVM Poisson(10)" in pages[0].read_text()
 
 
 def test_an_experiment_of_ones_own_runs_in_one_process(tmp_path):
@@ -664,7 +664,8 @@ def test_a_method_and_a_problem_of_ones_own_in_worker_processes(tmp_path):
 
 
 def test_ctrl_c_keeps_what_is_finished(tmp_path):
-    arguments = command("run", "huang2024-table2", "--seeds", 10, "--workers", 2, "--out", tmp_path)
+    # 45 runs of a second or so: far from done when two are there.
+    arguments = command("run", "micheli2025-fig1", "--rounds", 14, "--workers", 2, "--out", tmp_path)
     process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     file = tmp_path / records.FILE
     deadline = time.monotonic() + 120
@@ -674,4 +675,4 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130 and "the same command goes on from there" in errors
     found, torn = records.read(file)
-    assert 2 <= len(found) < 40 and torn == 0
+    assert 2 <= len(found) < 45 and torn == 0

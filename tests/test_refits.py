@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 import torch
@@ -144,3 +146,76 @@ def test_a_previous_posterior_changes_no_suggestion():
         start = Start(hyperparameters, True, data.changed[24], memory)
         x.append(suggest(study.policy, study.trials, Request(start=start), torch.Generator().manual_seed(3)).x)
     assert torch.equal(*x)
+
+
+def test_a_policy_that_an_ask_did_not_know_fits_anew(tmp_path):
+    journal = ww.SqlJournal(f"sqlite:///{tmp_path}/log.db")
+    blind = policy(context_model=ww.NoContext())
+    first = ww.Study(SPACE, policy(), journal=journal)
+    for i in range(24):
+        first.add({"a": i / 24, "b": (7 * i % 24) / 24}, float(i % 5), context={"c": (5 * i % 24) / 24})
+    other, turned = ww.Study.open("study", journal=journal), []
+
+    def clock():  # asked between the first's reading and its writing
+        if len(turned) == 1:
+            other.use(blind)
+        turned.append(1)
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    late = ww.Study.open("study", journal=journal, clock=clock)
+    late.ask()
+    kinds = [event.kind for event in journal.read("study")][-2:]
+    assert kinds == ["policy_set", "asked"]
+    assert late.policy == blind
+    late.ask()  # with the fit of the policy before, it would have a length-scale too many
+    assert bodies(late)[-1]["kept"] is False
+
+
+def test_fixed_hyperparameters_have_the_units_of_what_was_seen():
+    unbounded = ww.Space(decision={"a": ww.Real(0, 1), "b": ww.Real(0, 1)}, context={"c": ww.Real()})
+    fixed = ww.GaussianProcess(fixed=ww.Hyperparameters(0.0, (0.5,), 1.0, 1e-2))
+    study = ww.Study(unbounded, policy(surrogate=fixed))
+    generator = torch.Generator().manual_seed(0)
+    contexts = (1000 * torch.randn(60, generator=generator)).tolist()
+    for i, c in enumerate(contexts):
+        study.add({"a": i / 60, "b": 0.5}, i % 7, context={"c": c})
+        if i in (6, 20, 59):
+            study.ask()
+    known = study._posterior
+    assert known.base >= 57 and float(known.inputs.c_rates[0]) < 0.01  # in hundreds, not in ones
+
+
+def test_censored_values_count_for_the_next_search():
+    study = ww.Study(SPACE, policy(feedback=ww.Censor(0.0, 0)))
+    study.add({"a": 0.5, "b": 0.5}, 1.0, context={"c": 0.5})
+    for _ in range(20):
+        study.reveal(study.ask().id, {"c": 0.4})
+    fits = [body["fit"] for body in bodies(study) if body["fit"] is not None]
+    assert len({str(fit) for fit in fits}) > 5
+
+
+def test_an_amendment_is_fitted_at_once():
+    study = played(40)
+    study.ask()
+    study.amend(3, value=0.2)
+    study.ask()
+    assert bodies(study)[-1]["kept"] is False
+    study.ask()
+    assert bodies(study)[-1]["kept"] is True
+
+
+def test_a_posterior_in_other_units_is_not_taken_for_the_same():
+    data = played(30).trials.dataset
+    process, base = ww.GaussianProcess(), len(data.y) - 2
+    hyperparameters = process.fitted(data)
+    earlier = process.grown(data.first(base), hyperparameters, data.changed[base - 1])
+    stretched = replace(earlier.inputs, c_rates=2.0 * earlier.inputs.c_rates)
+    assert earlier.holds(earlier.kernel, hyperparameters, base, earlier.inputs, earlier.zx, earlier.zc)
+    assert not earlier.holds(earlier.kernel, hyperparameters, base, stretched, earlier.zx, earlier.zc)
+
+
+def test_a_recommendation_stays_while_nothing_comes_in():
+    study = played(30)
+    first = study.recommend()
+    study.ask_many(2)
+    assert study.recommend() == first

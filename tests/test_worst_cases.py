@@ -374,3 +374,33 @@ def test_mmd_ceiling_is_never_exceeded(n, seed, radius, alpha, beta):
     worst = ball(f, radius)
     exact = alpha * worst.value - beta * worst.multiplier
     assert bool((exact <= ball.ceiling(f, radius, alpha, beta) + 1e-9).all())
+
+
+@pytest.mark.parametrize("tiny", [1e-20, 1e-30, 1e-33, 1e-40, 1e-200])
+def test_chi_square_gives_no_mass_to_what_has_none(tiny):
+    two = Contexts(doubles([0.0], [1.0]), doubles(tiny, 1.0))
+    worst = ChiSquare().worst_case(doubles(-1.0, 0.0), two, 0.1)
+    assert abs(float(worst.value)) <= 1.1 * math.sqrt(0.2 * tiny) + 1e-15
+    assert float(ChiSquare().distance(worst.weights, two)) <= 0.105  # the weights themselves are rounded
+    far = ChiSquare().worst_case(doubles(-1.0, 0.0), two, 1e250)  # a ball that reaches it
+    assert float(far.value) == -1.0
+
+
+def test_chi_square_multipliers_of_large_values_and_tiny_radii():
+    contexts, f = random_contexts(256, 1, seed=0), 1e148 * normal(256)
+    worst = ChiSquare().worst_case(f.requires_grad_(), contexts, 1e-30)
+    assert bool(torch.isfinite(worst.multiplier))
+    (gradient,) = torch.autograd.grad(worst.multiplier, f)
+    assert bool(torch.isfinite(gradient).all())
+
+
+def test_mmd_does_not_care_for_an_offset():
+    contexts, f = (
+        random_contexts(8, 1, seed=3),
+        0.1 * torch.rand(6, 8, generator=torch.Generator().manual_seed(1)).double(),
+    )
+    ball = MMD(0.3, nugget=1e-6).on(contexts)
+    for radius in (1e-4, 1e-2):
+        plain, shifted = ball(f, radius), ball(f + 1e6, radius)
+        assert torch.allclose(plain.value, shifted.value - 1e6, rtol=0, atol=1e-8)
+        assert torch.allclose(plain.multiplier, shifted.multiplier, rtol=1e-5)

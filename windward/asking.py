@@ -16,6 +16,7 @@ import torch
 from windward.codec import decode, encode
 from windward.design import hash_seed
 from windward.errors import TrialError
+from windward.feedback import Censor
 from windward.journal import Event, History
 from windward.journal.events import VERSION
 from windward.parameters import Value
@@ -46,10 +47,11 @@ def attempts(most: int) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Fit:
-    """Hyper-parameters and the last event their fit knew of."""
+    """Hyper-parameters, the last event their fit knew of, and the last amendment."""
 
     hyperparameters: Hyperparameters
     fitted: int
+    amended: int = 0
 
 
 def start_of(policy: Policy, trials: Trials, fit: Fit | None, *, keep: bool, previous: Posterior | None) -> Start:
@@ -57,8 +59,10 @@ def start_of(policy: Policy, trials: Trials, fit: Fit | None, *, keep: bool, pre
     if fit is None:
         return Start()
     surrogate = policy.surrogate
-    if not keep and isinstance(surrogate, GaussianProcess):
-        keep = not surrogate.due(policy.view(trials).dataset, fit.fitted)
+    if not keep and isinstance(surrogate, GaussianProcess) and fit.amended <= fit.fitted:
+        seen, feedback = policy.view(trials), policy.feedback
+        data = feedback.dataset(seen) if isinstance(feedback, Censor) else seen.dataset
+        keep = not surrogate.due(data, fit.fitted)
     return Start(fit.hyperparameters, keep, fit.fitted, previous)
 
 
@@ -106,12 +110,13 @@ def replayed_body(
 
 
 def recommendation(
-    call: str, policy: Policy, trials: Trials, request: Request, decision: Mapping[str, Value] | None, head: int
+    call: str, policy: Policy, trials: Trials, request: Request, decision: Mapping[str, Value] | None
 ) -> Recommendation:
     """Return the best decision, or an assessment of this one, in the user's words and units."""
     x = None if decision is None else trials.space.encode_decisions([decision])[0]
     # A stream of its own per state of the log: asking for a recommendation never changes a suggestion.
-    generator = torch.Generator().manual_seed(hash_seed(request.seed, 2**32 + head))
+    known = max((trial.changed for trial in trials.rows if trial.context or trial.value is not None), default=0)
+    generator = torch.Generator().manual_seed(hash_seed(request.seed, 2**32 + known))
     found = assess(policy, trials, request, x, generator)
     if found is None:
         waiting = trials.awaiting_context

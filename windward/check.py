@@ -77,7 +77,7 @@ def device(call: str, value: object) -> torch.device:
         raise ArgumentError(f'{call}(device={value!r}): give a name: "cpu", or "cuda" where there is one.')
     try:
         found: torch.device = torch.zeros(1, dtype=torch.float64, device=value).device
-    except (TypeError, RuntimeError, AssertionError, ValueError) as error:
+    except (TypeError, RuntimeError, AssertionError, ValueError, ImportError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise ArgumentError(
             f'{call}(device={value!r}): give "cpu", or "cuda" where there is one ({reason}).'

@@ -106,6 +106,7 @@ class Censor:
             noise=torch.tensor(noise, dtype=torch.float64),
             roles=trials.space.roles,
             floor=self.worst,
+            changed=tuple(trial.changed for trial in rows),
         ).to(trials.device)
 
     def censored(self, trial: Trial) -> bool:

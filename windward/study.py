@@ -230,8 +230,8 @@ class Study:
 
     @property
     def _fit(self) -> Fit | None:
-        hyperparameters = self._history.hyperparameters
-        return None if hyperparameters is None else Fit(hyperparameters, self._history.fitted)
+        known = self._history
+        return None if known.hyperparameters is None else Fit(known.hyperparameters, known.fitted, known.amended)
 
     def ask_many(self, count: int) -> list[Suggestion]:
         """Return `count` decisions to try at once, each asked with the ones before it pending."""
@@ -351,10 +351,10 @@ class Study:
         given = self._check_context(call, context, partial=True)
         self.sync()
         with self._lock:
-            policy, trials, head = self.policy, self.trials, self._history.head
+            policy, trials = self.policy, self.trials
         # Fitted from cold: what is recommended depends on the data and the policy, not on the fits along the way.
         request = Request(given, {}, self._now(), self.seed)
-        return recommendation(call, policy, trials, request, decision, head)
+        return recommendation(call, policy, trials, request, decision)
 
     def run(
         self,

@@ -63,7 +63,7 @@ class Trial:
 class Dataset:
     """Observations for a surrogate; `noise` is NaN where it is to be fitted, `floor` set where outcomes are censored.
 
-    `changed` is the last event that said anything of each row, ascending; None where rows are not in that order.
+    `changed` is the last event that said anything of each row; ascending, unless outcomes are censored.
     """
 
     x: Tensor  # "n d"

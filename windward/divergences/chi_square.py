@@ -21,6 +21,7 @@ from torch import Tensor
 from windward.contexts import Contexts
 from windward.divergences.worst_case import Problem, WorstCase, check_contexts, check_weights, in_blocks
 
+NEGLIGIBLE = 1e-31
 # Rounds of dropping points before sorting takes over; two to six are usual.
 ROUNDS = 20
 # Among many contexts, each eighth gives a first guess of eta in a few rounds that cost an eighth.
@@ -63,7 +64,9 @@ class ChiSquareBall:
     def __call__(self, values: Tensor, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""
         problem = Problem.of("ChiSquare.worst_case", values, radius, len(self.reference))
-        support = self.reference > 0
+        # No distribution of the ball has more than sqrt((1 + 2 r) p_i) at a point: where that is rounding, it has none.
+        most = 1.0 + 2.0 * float(problem.radius.max()) if len(problem.radius) else 1.0
+        support = self.reference * most > NEGLIGIBLE
         whole = bool(support.all())
         f = problem.values.detach() if whole else problem.values.detach()[:, support]
         p = self.reference if whole else self.reference[support]
@@ -87,8 +90,8 @@ class ChiSquareBall:
         variance = (share * (problem.values - mean[:, None]).square()).sum(-1) / total
         dropped = torch.where(active, 0.0, self.reference).sum(-1)
         spread = (2.0 * problem.radius * total - dropped).clamp_min(1e-300)
-        safe = torch.where(flat, torch.ones_like(variance), variance / spread)
-        return torch.where(flat, scale, total * safe.sqrt())
+        safe = torch.where(flat, torch.ones_like(variance), variance)
+        return torch.where(flat, scale, total * safe.sqrt() / spread.sqrt())
 
 
 def _guessed(f: Tensor, p: Tensor, radius: Tensor) -> tuple[Tensor]:
@@ -133,7 +136,7 @@ def _by_active_sets(
         variance = torch.sub(excess, center[:, None], out=work).square_().mul_(share).sum(-1) / total
         # (1 + 2 r) P - 1, without cancelling: growth holds 2 r.
         spread = growth * total - dropped
-        u = (variance / spread.clamp_min(1e-300)).sqrt()
+        u = variance.sqrt() / spread.clamp_min(1e-300).sqrt()  # each root alone: their quotient may overflow
         eta = center + u
         torch.lt(excess, eta[:, None], out=active)
         kept = active.sum(-1)
@@ -172,7 +175,7 @@ def _by_sorting(excess: Tensor, p: Tensor, growth: Tensor) -> tuple[Tensor, Tens
     mean = (mass * ranked).cumsum(-1) / total
     variance = ((mass * ranked.square()).cumsum(-1) / total - mean.square()).clamp_min(0.0)
     spread = growth[:, None] * total - dropped
-    u = (variance / spread.clamp_min(1e-300)).sqrt()
+    u = variance.sqrt() / spread.clamp_min(1e-300).sqrt()  # each root alone: their quotient may overflow
     eta = torch.where(spread > 0, mean + u, torch.inf)
     following = torch.cat([ranked[:, 1:], torch.full_like(ranked[:, :1], torch.inf)], dim=-1)
     # Equal values enter together.

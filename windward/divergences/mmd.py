@@ -132,7 +132,7 @@ class MMDBall:
             multiplier[at_zero] = torch.inf if self.singular else self.slope_at_zero(f[at_zero])
         rows = ((r > 0) & (span > 0) & (r < reach)).nonzero()[:, 0]
         if len(rows) and not self.singular and bool((p > 0).all()):
-            rows = self._closed(f, r, rows, weights, multiplier)
+            rows = self._closed(f - low[:, None], r, rows, weights, multiplier)
         if len(rows):
             scaled = (f[rows] - low[rows, None]) / span[rows, None]
             q, slope, gap = solve(self.cone, scaled, r[rows], self.tolerance)
@@ -197,6 +197,7 @@ class MMDBall:
     def slope_bound(self, f: Tensor) -> Tensor:
         """Return sqrt(g' K^-1 g), g = f minus its K^-1-weighted mean: the slope at 0, or a bound of it where p has zeros."""
         whitener = self.whitener
+        f = f - f.detach().amin(-1, keepdim=True)  # an offset would cancel away what is left below
         z, one = f @ whitener.T, whitener.sum(-1)
         z = z - (z @ one / (one @ one))[:, None] * one
         slope: Tensor = (z.square().sum(-1) + 1e-300).sqrt()

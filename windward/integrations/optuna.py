@@ -160,7 +160,7 @@ class WindwardSampler(optuna.samplers.BaseSampler):
         given = {} if context is None else self.checked("WindwardSampler.recommend", context)
         trials = seen.trials(seen.others(study, None))
         request = Request(given, {}, datetime.now(UTC), self._seed)
-        found = recommendation("WindwardSampler.recommend", self._policy, trials, request, None, len(trials))
+        found = recommendation("WindwardSampler.recommend", self._policy, trials, request, None)
         return replace(found, decision=seen.params(found.decision))
 
     def checked(self, call: str, context: Mapping[str, Value]) -> dict[str, Value]:

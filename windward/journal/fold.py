@@ -36,6 +36,8 @@ class History:
         self.seed = 0
         self.hyperparameters: Hyperparameters | None = None  # of the last suggestion that had any
         self.fitted = 0  # the last event that their fit knew of
+        self.amended = 0  # the last amendment: what a fit made of the old numbers may be far off
+        self._policy_since = 0
         self.calls: dict[str, Event] = {}  # by the keys that callers brought
         self._rows: list[Trial] = []
         self._asks = 0
@@ -81,7 +83,7 @@ class History:
 
     def _policy_set(self, event: Event, body: dict[str, Any]) -> None:
         self.policy = _part(Policy, decode(body["policy"], self.table))
-        self.hyperparameters = None  # another surrogate may mean something else by them
+        self.hyperparameters, self._policy_since = None, event.seq  # another surrogate may mean something else by them
 
     def _asked(self, event: Event, body: dict[str, Any]) -> None:
         context = body["chosen"] or self._context(body["given"])
@@ -103,7 +105,9 @@ class History:
             ),
         )
         self._asks += 1
-        if fit is not None:
+        if (
+            fit is not None and body["read"] >= self._policy_since
+        ):  # an ask may be written after the policy it did not know
             self.hyperparameters = fit
             self.fitted = check.whole("body", "fitted", body.get("fitted", body["read"]), low=0)  # not in older logs
 
@@ -140,6 +144,7 @@ class History:
         if "context" in body:
             changes["context"] = {**self._of(event).context, **self._context(body["context"])}
         self._put(event, **changes, **self._done(event, body))
+        self.amended = event.seq
 
     def _done(self, event: Event, body: dict[str, Any]) -> dict[str, Any]:
         """Return the change for a decision that was done differently from what was asked."""

@@ -50,10 +50,12 @@ def history(study: Study) -> go.Figure:
 
 
 def _running(go: Any, seen: View, direction: str) -> Any:
-    worth = seen.values_at(seen.trials.dataset.x)
+    ids = torch.tensor([trial.id for trial in seen.trials.arrived])
+    order = ids.argsort()  # results arrive in any order, decisions were made in this one
+    worth = seen.values_at(seen.trials.dataset.x)[order]
     best = worth.cummax(0).values if direction == "maximize" else worth.cummin(0).values
     return go.Scatter(
-        x=[trial.id for trial in seen.trials.arrived],
+        x=ids[order].tolist(),
         y=best.tolist(),
         mode="lines",
         line={"shape": "hv", "color": CHOSEN, "width": 2.5},

@@ -129,9 +129,12 @@ class GaussianProcess:
         return problem.search([start, *starts] if warm and start is not None else starts)
 
     def due(self, data: Dataset, fitted: int) -> bool:
-        """Whether hyper-parameters of a fit that knew the events up to `fitted` are to be searched again."""
+        """Whether hyper-parameters of a fit that knew the events up to `fitted` are to be searched again.
+
+        Fixed ones are not searched, but the factor and the units of contexts are made anew as often.
+        """
         known = len(data.y) if data.changed is None else sum(event <= fitted for event in data.changed)
-        return self.fixed is None and len(data.y) - known > self.refit * known
+        return len(data.y) - known > self.refit * known
 
     def grown(
         self, data: Dataset, hyperparameters: Hyperparameters, fitted: int, previous: GaussianPosterior | None = None
@@ -148,7 +151,7 @@ class GaussianProcess:
         known = data.first(base)
         inputs = self.likelihood(known).inputs(hyperparameters)  # origins and units of contexts, too, are the fit's
         zx, zc = inputs.x(data.x), inputs.c(data.c)
-        if previous is not None and previous.holds(self.kernel, hyperparameters, base, zx, zc):
+        if previous is not None and previous.holds(self.kernel, hyperparameters, base, inputs, zx, zc):
             posterior = previous
         else:
             posterior = self.at(known, hyperparameters)

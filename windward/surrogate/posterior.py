@@ -168,10 +168,14 @@ class GaussianPosterior:
         centred = torch.cat([seen, (y - self.shift) / self.scale - self.hyperparameters.mean])
         return replace(grown, alpha=inverse.T @ (inverse @ centred), _last_split=[])
 
-    def holds(self, kernel: KernelName, hyperparameters: Hyperparameters, base: int, zx: Tensor, zc: Tensor) -> bool:
+    def holds(
+        self, kernel: KernelName, hyperparameters: Hyperparameters, base: int, inputs: Inputs, zx: Tensor, zc: Tensor
+    ) -> bool:
         """Whether this is what these scaled inputs give with these hyper-parameters, as far as its rows go."""
+        same = (self.inputs.x_rates, inputs.x_rates), (self.inputs.c_rates, inputs.c_rates)
         return (
             (self.kernel, self.hyperparameters, self.base) == (kernel, hyperparameters, base)
+            and all(torch.equal(mine, its) for mine, its in (*same, (self.inputs.c_origin, inputs.c_origin)))
             and torch.equal(self.zx, zx[: self.size])
             and torch.equal(self.zc, zc[: self.size])
         )
