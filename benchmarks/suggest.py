@@ -11,7 +11,7 @@ points, 50 restarts), the same data and hyper-parameters. Windward's time has it
 Both suggestions are scored by one independent evaluation (SBO-KDE: 4096 fresh context samples; ERBO and WDRBO: their
 own contexts, which are given): `score - peer` is to be >= 0.
 
-    python benchmarks/suggest.py methods [--observations 30 100 300 1000] [--threads 1 2] [--problems ...] [--repeats 3]
+    python benchmarks/suggest.py methods [--observations 30 100 300 1000] [--threads 1 2] [--problems ...] [--repeats 5]
     python benchmarks/suggest.py peers [--observations 30 100] [--seeds 10] [--problems ...]
 
 Each writes its part of benchmarks/results/suggest.json (--out).
@@ -131,13 +131,13 @@ WANTED = {"drbo_kde": 2.5, "wdrbo": 2.5, "drbo_mmd": 10.0}
 
 
 def timed(work: Callable[[int], Any], repeats: int) -> tuple[float, Any]:
-    """Return the median seconds of several runs and the last result."""
+    """Return the least seconds of several runs, each with a seed of its own, and the last result."""
     seconds, result = [], None
     for repeat in range(repeats):
         began = time.perf_counter()
         result = work(repeat)
         seconds.append(time.perf_counter() - began)
-    return statistics.median(seconds), result
+    return min(seconds), result
 
 
 @cache
@@ -398,7 +398,7 @@ def main() -> None:
     parser.add_argument("--problems", nargs="+", default=list(PROBLEMS))
     parser.add_argument("--only", nargs="+", help="these methods alone")
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, nargs="+", default=[1])
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "suggest.json")
     arguments = parser.parse_args()
