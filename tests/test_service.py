@@ -347,6 +347,9 @@ def test_policies_are_parts_never_code(client, policy, says):
         {"decision": {"order": 5}},
         {"decision": {f"x{n}": {"part": "Real", "low": 0, "high": 1} for n in range(300)}},
         {"decision": {"order": {"part": "Categorical", "choices": [str(n) for n in range(500)]}}},
+        {"decision": {"or\ud800der": {"part": "Real", "low": 0, "high": 1}}},
+        {"context": {"\udfff": {"part": "Real", "low": 0, "high": 1}}},
+        {"decision": {"order": {"part": "Categorical", "choices": ["rail", "\ud800"]}}},
         {"seed": -1},
         {"seed": 1.5},
         {"direction": "sideways"},
@@ -356,7 +359,9 @@ def test_policies_are_parts_never_code(client, policy, says):
     ids=lambda value: str(value)[:40],
 )
 def test_spaces_that_do_not_fit_are_refused(client, change):
-    assert client.post("/api/studies", json={**SHOP, "name": "bad space", **change}).status_code == 422
+    text = json.dumps({**SHOP, "name": "bad space", **change})  # ASCII: half a surrogate pair is written as an escape
+    answer = client.post("/api/studies", content=text, headers={"content-type": "application/json"})
+    assert answer.status_code == 422, answer.text
     assert client.get("/api/studies/bad space").status_code == 404
 
 
