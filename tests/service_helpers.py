@@ -44,13 +44,13 @@ def request(url: str, method: str, path: str, body: object = None, token: str = 
 
 
 @contextmanager
-def server(journal: str, *options: str, token: str | None = ADMIN):
+def server(journal: str, *options: str, token: str | None = ADMIN, program: tuple[str, str] = ("-m", "windward")):
     """Yield the address and the process of `windward serve`; it is stopped as an operator would, and must stop well."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     environment.pop("WINDWARD_ADMIN_TOKEN", None)
     if token is not None:
         environment["WINDWARD_ADMIN_TOKEN"] = token
-    command = [sys.executable, "-m", "windward", "serve", "--port", "0", "--journal", journal, "--json", *options]
+    command = [sys.executable, *program, "serve", "--port", "0", "--journal", journal, "--json", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     try:
         said = ""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -117,6 +120,26 @@ def test_what_is_said_of_a_study(shop):
     assert [row["state"] for row in data("trials", "shop")] == ["told"] * 3 + ["pending"]
     table = run("trials", "shop", "--state", "pending").output
     assert len(re.findall(r"pending", table)) == 1 and "told" not in table
+
+
+def test_a_damaged_study_does_not_hide_the_others(shop):
+    assert run("new", "shop.toml", "--name", "damaged").exit_code == 0
+    with closing(sqlite3.connect(shop / "log.db")) as database:
+        database.execute("UPDATE events SET body = '{}' WHERE study = 'damaged'")
+        database.commit()
+    answer = run("status")
+    assert answer.exit_code == 0 and "shop" in answer.stdout and "version None" in answer.stderr
+    rows = {row["name"]: row for row in data("status")}
+    assert "version None" in rows["damaged"]["error"] and rows["shop"]["error"] is None and rows["shop"]["trials"] == 0
+
+
+def test_a_report_that_cannot_be_written_is_an_error(shop, monkeypatch):
+    def full(self, *arguments, **named):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    answer = run("report", "shop", "-o", "report.html")
+    assert answer.exit_code == 1 and "'report.html': cannot be written (No space left" in answer.stderr
 
 
 def test_csv_goes_out_and_comes_in_again(shop):

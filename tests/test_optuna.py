@@ -126,6 +126,20 @@ def test_a_value_without_its_context_is_refused_when_it_is_told():
     study.optimize(lambda trial: shop(trial), n_trials=4)
 
 
+def test_a_context_that_cannot_be_read_ends_no_other_trial(caplog):
+    study = optuna.create_study(sampler=WindwardSampler(small(context_model=ww.Empirical()), DEMAND))
+    study.optimize(shop, n_trials=2)
+    trial = study.ask()
+    trial.suggest_float("order", 0.0, 1.0)
+    trial.set_user_attr("demand", "plenty")  # past `reveal`, which would refuse it
+    study.tell(trial, 100.0)
+    study.optimize(shop, n_trials=3)
+    assert [each.state for each in study.trials] == [TrialState.COMPLETE] * 6
+    said = [record.getMessage() for record in caplog.records if record.name == "windward"]
+    assert len(said) == 1 and "trial 2" in said[0] and "'plenty'" in said[0]
+    assert study.sampler.recommend(study).value < 10  # the value of the trial without a context is left out
+
+
 @pytest.mark.parametrize(
     ("context", "error", "says"),
     [

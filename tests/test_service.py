@@ -7,17 +7,20 @@ import json
 import sqlite3
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import pytest
+import sqlalchemy as sa
 from fastapi.testclient import TestClient
 from service_helpers import ADMIN, SHOP, bearer
 
 import windward as ww
 from windward.errors import ArgumentError, JournalError
+from windward.journal.database import Database
 from windward.service.app import create_app
 from windward.service.run import check_binding
 from windward.service.settings import Settings, is_loopback
+from windward.service.tokens import TokenStore
 
 LIMIT = 100_000
 NUMBERS = itertools.count()
@@ -195,6 +198,61 @@ def test_a_new_study_of_an_old_name_has_new_tokens(client, shop, url):
     assert client.get(f"/api/studies/{name}", headers=bearer(tokens["write"])).status_code == 401
 
 
+def test_a_study_made_again_under_its_name_is_the_new_one(client, shop, url):
+    name, _ = shop
+    base = f"/api/studies/{name}"
+    old = ww.Study.open(name, journal=url)
+    assert client.get(f"{base}/recommendation").status_code == 200
+    ww.delete_study(name, journal=url)
+    assert client.get(base).status_code == 404
+    again = ww.Study(old.space, old.policy, journal=url, name=name, direction="minimize")
+    assert client.get(base).json()["counts"]["trials"] == 0
+    assert client.post(f"{base}/ask", json={}).json()["id"] == 0
+    for n in range(5):  # longer than the old one was
+        again.add({"order": n / 5}, float(n), context={"demand": 0.5})
+    assert [trial["value"] for trial in client.get(f"{base}/trials").json()["trials"]] == [
+        None,
+        0.0,
+        1.0,
+        2.0,
+        3.0,
+        4.0,
+    ]
+    told = client.post(f"{base}/trials/0/tell", json={"value": 7.5, "context": {"demand": 0.4}})
+    assert told.status_code == 200 and client.post(f"{base}/ask", json={}).json()["id"] == 6
+
+
+def test_an_answer_about_a_deleted_study_is_not_kept_for_the_next(client, shop, url):
+    name, _ = shop
+    old = ww.Study.open(name, journal=url)
+    first = client.get(f"/api/studies/{name}/figures/history").json()
+    ww.delete_study(name, journal=url)
+    again = ww.Study(old.space, old.policy, journal=url, name=name)
+    while again.revision < old.revision:
+        again.add({"order": 0.5}, 99.0, context={"demand": 0.5})
+    assert again.revision == old.revision
+    assert client.get(f"/api/studies/{name}/figures/history").json() != first
+
+
+def test_a_token_survives_a_connection_lost_while_it_was_committed(tmp_path, monkeypatch):
+    store, lost = TokenStore(f"sqlite:///{tmp_path}/tokens.db", ADMIN), []
+    transaction = Database.transaction
+
+    @contextmanager
+    def losing(self, *, write=True):
+        with transaction(self, write=write) as connection:
+            yield connection
+        if write and not lost:
+            lost.append(True)
+            raise sa.exc.OperationalError("COMMIT", {}, sqlite3.OperationalError("database is locked"))
+
+    monkeypatch.setattr(Database, "transaction", losing)
+    token = store.make("shop", ("read",))
+    assert lost and store.identify(token).study == "shop"
+    assert store.revoke("shop") == 1
+    store.close()
+
+
 def test_a_damaged_study_does_not_hide_the_others(client, shop, url):
     name, _ = shop
     made = client.post("/api/studies", json={**SHOP, "name": "damaged"})
@@ -347,6 +405,9 @@ def test_policies_are_parts_never_code(client, policy, says):
         {"decision": {"order": 5}},
         {"decision": {f"x{n}": {"part": "Real", "low": 0, "high": 1} for n in range(300)}},
         {"decision": {"order": {"part": "Categorical", "choices": [str(n) for n in range(500)]}}},
+        {"decision": {"or\ud800der": {"part": "Real", "low": 0, "high": 1}}},
+        {"context": {"\udfff": {"part": "Real", "low": 0, "high": 1}}},
+        {"decision": {"order": {"part": "Categorical", "choices": ["rail", "\ud800"]}}},
         {"seed": -1},
         {"seed": 1.5},
         {"direction": "sideways"},
@@ -356,7 +417,9 @@ def test_policies_are_parts_never_code(client, policy, says):
     ids=lambda value: str(value)[:40],
 )
 def test_spaces_that_do_not_fit_are_refused(client, change):
-    assert client.post("/api/studies", json={**SHOP, "name": "bad space", **change}).status_code == 422
+    text = json.dumps({**SHOP, "name": "bad space", **change})  # ASCII: half a surrogate pair is written as an escape
+    answer = client.post("/api/studies", content=text, headers={"content-type": "application/json"})
+    assert answer.status_code == 422, answer.text
     assert client.get("/api/studies/bad space").status_code == 404
 
 

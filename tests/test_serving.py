@@ -7,11 +7,13 @@ import importlib.util
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 import urllib.error
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -98,6 +100,34 @@ def test_a_stop_lets_a_running_ask_finish(tmp_path):
         assert process.wait(60) == 0
     study.sync()
     assert answers[0]["id"] == 120 and study.trials[120].decision == answers[0]["decision"]
+
+
+def test_a_stop_ends_a_fit_that_outlasts_the_grace(tmp_path):
+    journal = f"sqlite:///{tmp_path}/stop.db"
+    impatient = "import windward.service.run as run; run.GRACE_SECONDS = 1; from windward.cli import main; main()"
+    with server(journal, program=("-c", impatient)) as (told, process):
+        request(told["url"], "POST", "/api/studies", SHOP)
+        statuses = []
+
+        def ask():
+            try:
+                request(told["url"], "POST", "/api/studies/shop/ask", {})
+            except urllib.error.HTTPError as error:
+                statuses.append((error.code, error.read().decode()))
+
+        with closing(sqlite3.connect(tmp_path / "stop.db", isolation_level=None)) as database:
+            database.execute("BEGIN IMMEDIATE")  # the ask cannot be written: it takes far longer than the grace
+            asking = threading.Thread(target=ask)
+            asking.start()
+            time.sleep(1.0)
+            began = time.monotonic()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+            taken = time.monotonic() - began
+            asking.join(60)
+        assert 1.0 <= taken < 10.0
+    assert [code for code, _ in statuses] == [503] and "the service is stopping" in statuses[0][1]
+    assert len(ww.Study.open("shop", journal=journal).trials) == 0
 
 
 def test_fitting_processes_end_with_a_killed_service(tmp_path):

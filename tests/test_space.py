@@ -196,3 +196,15 @@ def test_constraints_hold_in_any_unit():
             space.check_decision("test", {"a": unit, "b": 1e-6 * unit})
         rows, _, upper = space.constraint_rows()
         assert float(rows.norm()) == pytest.approx(1.0) and float(upper[0]) == pytest.approx(1 / math.sqrt(2))
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\udfffb"])
+def test_half_a_surrogate_pair_names_nothing(text):
+    for declare in (
+        lambda: ww.Space({text: ww.Real(0, 1)}),
+        lambda: ww.Space({"a": ww.Real(0, 1)}, {text: ww.Real(0, 1)}),
+        lambda: ww.Categorical(["rail", text]),
+    ):
+        with pytest.raises(ww.SpaceError, match="must be writable as UTF-8"):
+            declare()
+    assert ww.Categorical(["\U0001f6a2", "é"]).choices == ("\U0001f6a2", "é")

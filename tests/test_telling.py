@@ -8,6 +8,7 @@ import pytest
 from helpers import SHOP, quadratic
 
 import windward as ww
+from windward.journal import rules
 
 QUICK = ww.Policy(
     context_model=ww.Empirical(), design=ww.Sobol(3), maximize=ww.MultiStart(screen=32, starts=1, evaluations=5)
@@ -132,3 +133,74 @@ def test_a_failed_commit_leaves_the_study_as_it_was(study, monkeypatch):
     assert study.trials.rows == before
     study.tell(0, 5.0)
     assert study.trials[0].value == 5.0
+
+
+def test_of_two_with_one_key_in_one_batch_the_second_is_refused(study):
+    tells = [ww.Tell(0, 1.0, key="k"), ww.Tell(1, 2.0, key="k"), ww.Tell(2, 3.0, key="m"), ww.Tell(0, 1.0, key="k")]
+    errors = study.tell_many(tells)
+    assert [type(error) for error in errors] == [type(None), ww.TrialError, type(None), type(None)]
+    assert "this key was used for another call" in str(errors[1])
+    assert [trial.value for trial in study.trials] == [1.0, None, 3.0, None]
+    assert kinds(study)[5:] == ["told", "told"]
+
+
+def test_what_an_attempt_that_was_run_again_refused_is_forgotten(study, monkeypatch):
+    append, find, first = study.journal.append, rules.find, []
+
+    def twice(name, decide, **named):
+        with monkeypatch.context() as patch:
+            patch.setattr(rules, "find", fail_once)
+            decide([])
+        return append(name, decide, **named)
+
+    def fail_once(*arguments):
+        if not first:
+            first.append(True)
+            raise ww.TrialError("of the attempt whose connection was lost")
+        return find(*arguments)
+
+    monkeypatch.setattr(study.journal, "append", twice)
+    assert study.tell_many([ww.Tell(0, 1.0)]) == [None]
+    assert first and study.trials[0].value == 1.0
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"value": 2.0},
+        {"noise": 0.5},
+        {"noise": None},
+        {"context": {"demand": 0.25}},
+        {"context": None},
+        {"decision": {"order": 0.5}},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("known", ["nothing", "context", "value"])
+def test_a_key_used_again_with_other_content_is_refused(study, known, other):
+    if known == "context":
+        study.reveal(0, {"demand": 0.5})
+    if known == "value":  # then only the context is news
+        study.tell(0, 1.0, noise=0.1)
+    call = {"value": 1.0, "noise": 0.1, "context": {"demand": 0.5}, "decision": None}
+    study.tell(0, **call, key="hook")
+    before = study.journal.read("shop")
+    for one in (study, ww.Study.open("shop", journal=study.journal)):
+        one.tell(0, **call, key="hook")
+        with pytest.raises(ww.TrialError, match="this key was used for another call"):
+            one.tell(0, **call | other, key="hook")
+    assert study.journal.read("shop") == before
+
+
+def test_an_ask_that_loses_its_key_to_another_call_is_refused(study, monkeypatch):
+    other, append = ww.Study.open("shop", journal=study.journal), study.journal.append
+
+    def late(name, decide, **named):
+        monkeypatch.setattr(study.journal, "append", append)
+        other.ask(context={"demand": 0.25}, key="raced")
+        return append(name, decide, **named)
+
+    monkeypatch.setattr(study.journal, "append", late)
+    with pytest.raises(ww.TrialError, match="this key was used for another call"):
+        study.ask(context={"demand": 0.75}, key="raced")
+    assert len(study.trials) == 5

@@ -19,6 +19,11 @@ from windward.errors import ArgumentError
 LARGEST = 1e150
 
 
+def is_text(value: object) -> bool:
+    """Return whether this is a text that can be written as UTF-8: half a surrogate pair cannot."""
+    return isinstance(value, str) and value == value.encode(errors="replace").decode()
+
+
 def number(
     call: str,
     name: str,

@@ -49,7 +49,13 @@ def write_report(study: Study, path: str | Path) -> None:
     target = Path(path)
     if target.is_dir() or not target.absolute().parent.is_dir():
         raise ArgumentError(f"report {str(path)!r}: name a file in a folder that exists.")
-    target.write_text(report_html(study), encoding="utf-8")
+    text = report_html(study)
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ArgumentError(
+            f"report {str(path)!r}: cannot be written ({error.strerror or error}); name another file, or make room for it."
+        ) from error
 
 
 def report_html(study: Study) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from windward.check import LARGEST
+from windward.check import LARGEST, is_text
 from windward.errors import SpaceError
 
 Value: TypeAlias = float | int | str | bool
@@ -144,6 +144,8 @@ class Categorical:
         for option in choices:
             if not isinstance(option, str | bool | int | float):
                 raise SpaceError(f"Categorical: choice {option!r} must be a string, a number or a boolean.")
+            if isinstance(option, str) and not is_text(option):
+                raise SpaceError(f"Categorical: choice {option!r} must be writable as UTF-8.")
             if isinstance(option, float) and not math.isfinite(option):
                 raise SpaceError(f"Categorical: choice {option!r} must be finite.")
         if len(choices) < 2:

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from windward import check
 from windward.errors import SpaceError
 from windward.parameters import Categorical, Integer, Linear, Parameter, Real, Value, check_value
 
@@ -244,6 +245,8 @@ def _checked(role: str, parameters: object) -> dict[str, Parameter]:
     for name, parameter in parameters.items():
         if not isinstance(name, str) or not name:
             raise SpaceError(f"Space({role}={{{name!r}: ...}}): a parameter's name must be a non-empty string.")
+        if not check.is_text(name):
+            raise SpaceError(f"Space({role}={{{name!r}: ...}}): a parameter's name must be writable as UTF-8.")
         if not isinstance(parameter, Real | Integer | Categorical):
             raise SpaceError(f"Space({role}={{{name!r}: {parameter!r}}}): give a Real, an Integer or a Categorical.")
     return dict(parameters)

@@ -26,7 +26,7 @@ from windward.results import Outcome, Recommendation, Suggestion
 from windward.running import Leftover, run_rounds
 from windward.space import Space
 from windward.surrogate import Posterior
-from windward.telling import Tell, tell_all
+from windward.telling import Tell, check_noise, tell_all
 from windward.trials import Trial, Trials
 from windward.version import __version__
 
@@ -222,8 +222,9 @@ class Study:
             draft = Draft("asked", len(trials), now, body)
             written = self._write(key, partial(list, [draft]), after=read, asks=len(trials))
             if written is not None:
-                trial = self._trial_of(key, written)
-                return Suggestion(trial.id, dict(trial.decision), dict(trial.context) or None)
+                trial = self._trial_of(key, written)  # of another call, where one with this key came first
+                mine = Suggestion(trial.id, dict(trial.decision), dict(trial.context) or None)
+                return asked_before(self._history, key, given, fixed) or mine
             # Another process asked meanwhile: with the same hyper-parameters, take its pending decision into account.
             kept, kept_for = None if fit is None else Fit(fit, body["fitted"]), policy
         raise JournalError(f"study.ask: other processes asked first {MOST_RETRIES} times in a row; try again.")
@@ -270,7 +271,8 @@ class Study:
 
         `context` may come along, `noise` is the value's standard deviation where it is known, `decision` what was really
         done where it differs from what was asked. The same again is harmless; another value is an error: see `amend`.
-        With a `key` it is harmless even after an amendment: the call counts once.
+        A call with a `key` that wrote something counts once, even after an amendment; one that said only what the log
+        says leaves no trace, and its key stays free.
         """
         (error,) = self.tell_many([Tell(id, value, context, noise, decision, key)])
         if error is not None:
@@ -304,7 +306,7 @@ class Study:
         if context is not None:
             changes["context"] = self._check_context(call, context, partial=True, needed=True)
         if noise is not None:
-            changes["noise"] = _check_noise(call, noise)
+            changes["noise"] = check_noise(call, noise)
         if decision is not None:
             changes["decision"] = self.space.check_decision(call, decision, planned=False)
         if not changes:
@@ -319,7 +321,7 @@ class Study:
             "decision": self.space.check_decision(call, decision, planned=False),
             "value": check.number(call, "value", value),
             "context": self._check_context(call, context, partial=False),
-            "noise": _check_noise(call, noise),
+            "noise": check_noise(call, noise),
         }
         key, now = key_for(call, None), self._now()
         written = self._write(key, lambda: rules.add(self._history, now, **clean))  # type: ignore[arg-type]
@@ -411,9 +413,9 @@ class Study:
             return events
 
     def _trial_of(self, key: str, events: list[Event]) -> Trial:
-        event = next(event for event in events if event.key == key)
-        assert event.trial is not None
-        return self._history[event.trial]
+        (id,) = (event.trial for event in events if event.key == key)
+        assert id is not None
+        return self._history[id]
 
     def _check_context(
         self, call: str, context: Values | None, *, partial: bool, needed: bool = False
@@ -424,7 +426,3 @@ class Study:
         if needed and not clean:
             raise ArgumentError(f"{call}(context={context!r}): give at least one context value.")
         return clean
-
-
-def _check_noise(call: str, noise: float | None) -> float | None:
-    return None if noise is None else check.number(call, "noise", noise, low=0.0)

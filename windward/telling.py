@@ -15,7 +15,7 @@ from windward import check
 from windward.errors import ArgumentError, WindwardError
 from windward.journal import Draft, History, rules
 from windward.journal.events import numbered_keys
-from windward.journal.keys import check_told, key_for
+from windward.journal.keys import check_told, key_for, with_call
 from windward.parameters import Value
 from windward.space import Space
 
@@ -52,13 +52,13 @@ def tell_all(history: History, tells: Sequence[Tell], now: datetime, write: Writ
         except WindwardError as error:
             errors[place] = error
     while waiting:
-        # Of two about the same trial the second must see the first: it waits for the next transaction.
-        batch, later, seen = list[Entry](), list[Entry](), set[int]()
+        # Of two about the same trial, or with the same key, the second must see the first: it waits for the next one.
+        batch, later, seen = list[Entry](), list[Entry](), set[int | str]()
         for entry in waiting:
             id = tells[entry[0]].id
-            (later if isinstance(id, int) and id in seen else batch).append(entry)
-            if isinstance(id, int):  # what is no id at all is refused by itself
-                seen.add(id)
+            marks = {entry[1], id} if isinstance(id, int) else {entry[1]}  # what is no id at all is refused by itself
+            (later if marks & seen else batch).append(entry)
+            seen |= marks
         waiting = later
         _write_batch(history, tells, batch, errors, now, write)
     return errors
@@ -75,7 +75,7 @@ def _write_batch(
     def decide() -> list[Draft]:
         drafts: list[Draft] = []
         for place, key, clean in batch:
-            id = tells[place].id
+            id, errors[place] = tells[place].id, None  # None: the journal may have this decided again
             try:
                 if key in history.calls:  # the same call again, unless it is another one
                     check_told(history, key, id, clean)
@@ -84,11 +84,16 @@ def _write_batch(
             except WindwardError as error:
                 errors[place] = error
                 continue
-            keys = numbered_keys(key, len(found))
+            found, keys = with_call(found, key, clean), numbered_keys(key, len(found))
             drafts += [replace(draft, key=own) for draft, own in zip(found, keys, strict=True)]
         return drafts
 
     write(key_for("study.tell", None), decide)
+
+
+def check_noise(call: str, noise: float | None) -> float | None:
+    """Return a standard deviation as a float, None where it is not known."""
+    return None if noise is None else check.number(call, "noise", noise, low=0.0)
 
 
 def _clean(space: Space, one: Tell) -> dict[str, Any]:
@@ -96,6 +101,6 @@ def _clean(space: Space, one: Tell) -> dict[str, Any]:
     return {
         "value": check.number(call, "value", one.value),
         "context": space.check_context(call, {} if one.context is None else one.context, partial=True),
-        "noise": None if one.noise is None else check.number(call, "noise", one.noise, low=0.0),
+        "noise": check_noise(call, one.noise),
         "decision": None if one.decision is None else space.check_decision(call, one.decision, planned=False),
     }

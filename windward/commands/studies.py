@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from windward.commands.common import cell, echo_json, journal_option, json_option, listed, opened, print_table, say
+from windward.commands.common import (
+    cell,
+    echo_json,
+    journal_option,
+    json_option,
+    listed,
+    opened,
+    print_table,
+    printable,
+    say,
+)
+from windward.errors import JournalError
 
 if TYPE_CHECKING:
     from windward.study import Study
@@ -67,17 +78,18 @@ def status(study: str | None, journal: str, as_json: bool) -> None:
     from windward.words import ages
 
     if study is None:
-        names = studies(journal)
-        found = [opened(name, journal) for name in names]
-        rows = [{"name": each.name, "direction": each.direction, **plain.counts(each.trials)} for each in found]
+        rows = [_line(name, journal) for name in studies(journal)]
         if as_json:
             echo_json(rows)
-        else:
-            print_table(
-                ["study", "direction", "trials", "told", "pending", "lost", "awaiting context"],
-                [list(row.values()) for row in rows],
-                left=["study", "direction"],
-            )
+            return
+        print_table(
+            ["study", "direction", "trials", "told", "pending", "lost", "awaiting context"],
+            [list(row.values())[:-1] for row in rows if row["error"] is None],
+            left=["study", "direction"],
+        )
+        for row in rows:
+            if row["error"] is not None:
+                click.echo(printable(f"windward: {row['error']}"), err=True)
         return
     one = opened(study, journal)
     data = plain.status(one)
@@ -125,6 +137,17 @@ def trials(study: str, as_csv: bool, state: str | None, journal: str, as_json: b
             ],
             left=["state", "lost because"],
         )
+
+
+def _line(name: str, journal: str) -> dict[str, Any]:
+    """Return a line of the list; one damaged study must not hide the others."""
+    from windward import plain
+
+    try:
+        one = opened(name, journal)
+    except JournalError as error:
+        return {"name": name, "error": str(error)}
+    return {"name": name, "direction": one.direction, **plain.counts(one.trials), "error": None}
 
 
 def _sizes(study: Study) -> str:

@@ -14,10 +14,11 @@ look recomputes, so they never get the same continuous parameters.
 
 from __future__ import annotations
 
+import logging
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from windward import check, papers
 from windward.asking import attempts, recommendation
 from windward.contexts import NoContext
 from windward.design import hash_seed
-from windward.errors import ArgumentError, IncompatibleError, MissingDependency, SolverError, TrialError
+from windward.errors import ArgumentError, IncompatibleError, MissingDependency, SolverError, SpaceError, TrialError
 from windward.parameters import Categorical, Integer, Parameter, Real, Value
 from windward.policy import Policy, Request, suggest
 from windward.results import Recommendation
@@ -44,6 +45,8 @@ except ImportError as error:  # pragma: no cover - exercised in a subprocess wit
 
 if TYPE_CHECKING:
     from optuna.study import Study
+
+logger = logging.getLogger("windward")
 
 # The system attribute in which a trial says what it is about to do.
 CLAIM = "windward:claim"
@@ -88,6 +91,7 @@ class WindwardSampler(optuna.samplers.BaseSampler):
             raise ArgumentError(f"WindwardSampler(policy={policy!r}): give a Policy, such as papers.sbo_kde().")
         self._policy = policy
         self._seed = check.whole("WindwardSampler", "seed", seed, low=0, high=2**32 - 1)
+        self._unreadable = set[int]()  # trials whose context could not be read, each said once
         self._independent = optuna.samplers.RandomSampler(seed=self._seed)
 
     def __getstate__(self) -> dict[str, Any]:  # a mappingproxy does not pickle
@@ -115,7 +119,7 @@ class WindwardSampler(optuna.samplers.BaseSampler):
         self._raise_error_if_multi_objective(study)
         if not search_space:
             return {}
-        seen = _View(search_space, Space(_parameters(search_space), self._contexts), _sign(study))
+        seen = self._view(study, search_space)
         self._policy.check(seen.space)
         given = self._given("WindwardSampler", trial.user_attrs)
         fixed = seen.fixed(trial.system_attrs.get("fixed_params", {}))
@@ -156,7 +160,7 @@ class WindwardSampler(optuna.samplers.BaseSampler):
         search_space = self._space_of(study)
         if not search_space:
             raise TrialError("WindwardSampler.recommend: no trial is complete, or no parameter is in all of them.")
-        seen = _View(search_space, Space(_parameters(search_space), self._contexts), _sign(study))
+        seen = self._view(study, search_space)
         given = {} if context is None else self.checked("WindwardSampler.recommend", context)
         trials = seen.trials(seen.others(study, None))
         request = Request(given, {}, datetime.now(UTC), self._seed)
@@ -166,6 +170,9 @@ class WindwardSampler(optuna.samplers.BaseSampler):
     def checked(self, call: str, context: Mapping[str, Value]) -> dict[str, Value]:
         """Return a clean copy of a context, whole or in part, or raise `SpaceError`."""
         return Space({"\0": Real(0, 1)}, self._contexts).check_context(call, context, partial=True)
+
+    def _view(self, study: Study, search_space: dict[str, BaseDistribution]) -> _View:
+        return _View(search_space, Space(_parameters(search_space), self._contexts), _sign(study), self._unreadable)
 
     def _given(self, call: str, attributes: Mapping[str, Any]) -> dict[str, Value]:
         return self.checked(call, {name: attributes[name] for name in self._contexts if name in attributes})
@@ -188,6 +195,7 @@ class _View:
     search_space: dict[str, BaseDistribution]
     space: Space
     sign: float
+    unreadable: set[int] = field(default_factory=set)  # grows: what was warned of
 
     def others(self, study: Study, number: int | None) -> list[FrozenTrial]:
         """Return all trials but this one that have parameters, or have claimed some, in this search space."""
@@ -206,8 +214,7 @@ class _View:
 
     def _row(self, other: FrozenTrial, id: int, starts: Sequence[datetime]) -> Trial | None:
         claim = other.system_attrs.get(CLAIM, {})
-        attributes = {name: other.user_attrs[name] for name in self.space.context if name in other.user_attrs}
-        context = self.space.check_context(f"trial {other.number}", attributes, partial=True)
+        context = self._context_of(other)
         value = _finite(other)
         if value is not None and len(context) < len(self.space.context):
             return None  # Optuna takes no context for a finished trial
@@ -231,6 +238,17 @@ class _View:
             turn=id,
             delay=delay,
         )
+
+    def _context_of(self, other: FrozenTrial) -> dict[str, Value]:
+        """Return what is known of a trial's context: nothing where it cannot be read, for that ends no other trial."""
+        attributes = {name: other.user_attrs[name] for name in self.space.context if name in other.user_attrs}
+        try:
+            return self.space.check_context(f"trial {other.number}", attributes, partial=True)
+        except SpaceError as error:
+            if other._trial_id not in self.unreadable:
+                self.unreadable.add(other._trial_id)
+                logger.warning("WindwardSampler: %s The trial counts as one whose context is not known.", error)
+            return {}
 
     def internal_of(self, other: FrozenTrial) -> dict[str, float] | None:
         """Return a trial's parameters in Optuna's own numbers, those it has or has claimed, or None."""

@@ -1,5 +1,6 @@
 """The log of a study: events, what they fold into, what may be written, and where they are kept."""
 
+from windward import check
 from windward.errors import ArgumentError
 from windward.journal.events import Draft, Event, Journal
 from windward.journal.fold import History
@@ -45,16 +46,11 @@ def delete_study(name: str, *, journal: str | Journal) -> None:
 
 
 def check_name(call: str, name: object) -> None:
-    """Raise `ArgumentError` unless `name` can name a study."""
-    if not isinstance(name, str) or not name.strip() or len(name) > 200 or not _storable(name):
+    """Raise `ArgumentError` unless `name` can name a study: databases take neither NUL nor half a surrogate pair."""
+    if not isinstance(name, str) or not name.strip() or len(name) > 200 or "\0" in name or not check.is_text(name):
         raise ArgumentError(
             f"{call}(name={name!r}): a name is a text of 1 to 200 characters that can be written as UTF-8."
         )
-
-
-def _storable(name: str) -> bool:
-    # Databases take neither NUL nor half a surrogate pair for text.
-    return "\0" not in name and name == name.encode(errors="replace").decode()
 
 
 def _given(call: str, journal: str | Journal) -> str | Journal:

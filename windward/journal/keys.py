@@ -1,16 +1,18 @@
 """Idempotency keys: every call has one; a caller may bring its own, and then the same call again changes nothing.
 
-A caller's key is stored with a mark before it, so that it can meet neither a key made here nor a numbered one.
+A caller's key is stored with a mark before it, so that it can meet neither a key made here nor a numbered one. A tell that
+brought one is stored whole in its first event, under "call": the events alone hold only what was news.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from windward.errors import ArgumentError, TrialError
-from windward.journal.events import Event, new_key
+from windward.journal.events import Draft, Event, new_key
 from windward.journal.fold import BY_CALLER, History
 from windward.results import Suggestion
 
@@ -41,15 +43,17 @@ def asked_before(history: History, key: str, given: Mapping[str, Any], fixed: Ma
     return Suggestion(event.trial, body["decision"], (body["chosen"] or body["given"]) or None)
 
 
+def with_call(drafts: Sequence[Draft], key: str, told: Mapping[str, Any]) -> list[Draft]:
+    """Return the events of a tell, the first with the whole call where the caller brought its key."""
+    if not drafts or not key.startswith(BY_CALLER):
+        return list(drafts)
+    return [replace(drafts[0], body={**drafts[0].body, "call": dict(told)}), *drafts[1:]]
+
+
 def check_told(history: History, key: str, id: int, told: Mapping[str, Any]) -> None:
-    """Raise `TrialError` where this key belongs to another call than this tell."""
-    event = history.calls.get(key)
-    if event is None:  # the log said so already: nothing was written
-        return
-    # With a context that was news, the value is in the second event of the call, where it was news too.
-    value = event if event.kind == "told" else history.calls.get(f"{key}/1")
-    same = value is None or value.body["value"] == told["value"]
-    if event.trial != id or event.kind not in ("told", "context_seen") or not same:
+    """Raise `TrialError` where this key, which is in the log, belongs to another call than this tell."""
+    event = history.calls[key]
+    if event.trial != id or event.body.get("call") != told:
         raise _reused("study.tell", key, event)
 
 

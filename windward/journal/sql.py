@@ -89,6 +89,7 @@ _UNREAD = _OF_STUDY.where(_events.c.seq > _after).order_by(_events.c.seq)
 _UNREAD_OR_KEY = sa.union_all(
     _OF_STUDY.where(_events.c.seq > _after), _OF_STUDY.where(_events.c.key == _key, _events.c.seq <= _after)
 ).order_by("seq")
+_BIRTH = sa.select(_events.c.key).where(_events.c.study == _study, _events.c.seq == 1)
 _INSERT = _events.insert()
 
 
@@ -160,6 +161,17 @@ class SqlJournal:
             return self._read(connection, study, after)
 
         return self._database.run(events, write=False)
+
+    def birth(self, study: str) -> str:
+        """Return the key of a study's first event, which another study of the same name has not."""
+
+        def first(connection: Connection) -> str | None:
+            key: str | None = connection.execute(_BIRTH, {"a_study": study}).scalar()
+            if key is None and connection.execute(_FORMAT_OF, {"a_study": study}).first() is None:
+                raise no_study(study, self._names(connection))
+            return key
+
+        return self._database.run(first, write=False) or ""  # without a first event: whoever reads it says so
 
     def names(self) -> list[str]:
         """Return the names of all studies, sorted."""

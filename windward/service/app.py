@@ -17,7 +17,6 @@ from starlette.concurrency import run_in_threadpool
 
 from windward import plain
 from windward.errors import ArgumentError, JournalError
-from windward.journal import open_journal
 from windward.plots import FIGURES
 from windward.service import bodies, fits, page
 from windward.service.guard import SizeLimit, StrictRoute, Wrong, add_handlers
@@ -68,7 +67,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        shelf = Shelf(open_journal(settings.journal))
+        shelf = Shelf(settings.journal)
         kitchen = Kitchen(
             settings,
             shelf,
@@ -277,7 +276,7 @@ async def recommendation(
     """Say what to do now; `context`, a JSON object, is what is known of the context it will meet."""
     given = _context_of(context)
     revision = await run_in_threadpool(_revision, inside, name)
-    key = (name, revision, "recommendation", context)
+    key = (name, *revision, "recommendation", context)
     answer = await inside.fits.kept(key, fits.recommend, name, given)
     assert isinstance(answer, dict)
     return answer
@@ -287,7 +286,7 @@ async def recommendation(
 async def figure(inside: Inside, name: Readable, kind: FigureKind) -> Response:
     """Return a figure as plotly's JSON."""
     revision = await run_in_threadpool(_revision, inside, name)
-    answer = await inside.fits.kept((name, revision, kind), fits.figure, name, kind)
+    answer = await inside.fits.kept((name, *revision, kind), fits.figure, name, kind)
     return Response(answer, media_type="application/json")
 
 
@@ -325,10 +324,10 @@ def _summary(inside: Kitchen, name: str) -> dict[str, Any]:
         return {**line, "error": str(error)}
 
 
-def _revision(inside: Kitchen, name: str) -> int:
-    study = inside.shelf.study(name)
+def _revision(inside: Kitchen, name: str) -> tuple[str, int]:
+    birth, study = inside.shelf.born(name)
     study.sync()
-    return study.revision
+    return birth, study.revision
 
 
 def _context_of(text: str | None) -> dict[str, Any] | None:

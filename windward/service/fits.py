@@ -36,6 +36,7 @@ class Fits:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._waiting = 0
+        self._ended = False
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
         self._pool = self._new_pool()
 
@@ -53,6 +54,8 @@ class Fits:
         try:
             return await asyncio.get_running_loop().run_in_executor(pool, job, *arguments)
         except BrokenProcessPool as error:
+            if self._ended:
+                raise JournalError("the service is stopping; what was written is kept; try again later.") from error
             if self._pool is pool:
                 self._pool = self._new_pool()
             raise JournalError("a fitting process died; what it had written is kept; try again.") from error
@@ -75,6 +78,13 @@ class Fits:
         for _ in range(self._settings.fitters):
             self._pool.submit(_ready)
 
+    def end(self) -> None:
+        """End the processes now: whoever waits for a fit is told so. From any thread."""
+        self._ended = True
+        # Before Python 3.14 the pool has no way of its own.
+        for process in list((self._pool._processes or {}).values()):
+            process.kill()
+
     def close(self) -> None:
         """Let what runs finish, drop what waits, end the processes."""
         self._pool.shutdown(wait=True, cancel_futures=True)
@@ -92,11 +102,10 @@ def _start(url: str) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     import torch
 
-    from windward.journal import open_journal
     from windward.service.shelf import Shelf
 
     torch.set_num_threads(1)  # the processes are the parallelism
-    _shelf = Shelf(open_journal(url))
+    _shelf = Shelf(url)
 
 
 def _end_with_parent() -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import signal
 import socket
+import threading
 from collections.abc import Callable
+from types import FrameType
 
 import uvicorn
+from fastapi import FastAPI
 
 from windward.errors import ArgumentError
 from windward.journal import open_journal
@@ -15,6 +18,8 @@ from windward.service.settings import Settings, is_loopback
 
 # After a signal, requests that run may finish for so long; what is in the journal stays there in any case.
 GRACE_SECONDS = 30
+# Then fits are ended, and so long remains to tell their clients.
+LAST_SECONDS = 5
 # Connections that may wait to be taken.
 BACKLOG = 2048
 
@@ -42,6 +47,26 @@ def bound(host: str, port: int) -> socket.socket:
     return made
 
 
+class _Server(uvicorn.Server):
+    """A server whose signals also limit the time that fits have left: uvicorn would wait for one, then answer 500."""
+
+    def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
+        super().__init__(config)
+        self._app = app
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to stop."""
+        super().handle_exit(sig, frame)
+        timer = threading.Timer(GRACE_SECONDS, self._end_fits)
+        timer.daemon = True  # a service that has stopped does not wait for it
+        timer.start()
+
+    def _end_fits(self) -> None:
+        kitchen = getattr(self._app.state, "kitchen", None)  # None: it was stopped before it had started
+        if kitchen is not None:
+            kitchen.fits.end()
+
+
 def serve(settings: Settings, host: str, port: int, ready: Callable[[str], None]) -> None:
     """Serve until a signal comes; `ready` is called with the address once the socket is bound."""
     open_journal(settings.journal)  # storage that cannot be reached is said now, not in a log
@@ -54,10 +79,10 @@ def serve(settings: Settings, host: str, port: int, ready: Callable[[str], None]
         log_level="warning",
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=GRACE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS + LAST_SECONDS,
         backlog=BACKLOG,
     )
     # Uvicorn raises the signal that stopped it again when all is done; then it has been heeded, and the exit is clean.
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, lambda *_: None)
-    uvicorn.Server(config).run(sockets=[listening])
+    _Server(config, app).run(sockets=[listening])

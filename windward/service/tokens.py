@@ -9,23 +9,22 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sqlite3
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
-
-import sqlalchemy as sa
+from typing import TYPE_CHECKING
 
 from windward.errors import JournalError
+from windward.journal.database import Database, sa
+from windward.journal.sql import MAKING_TABLES
 from windward.service.settings import new_token
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
 SCOPES = ("read", "write")
-# How long a writer waits for another, as the journal does.
-BUSY_SECONDS = 30
+# How long a lost connection is tried again: shorter than the journal does, for a client waits.
+RETRY_SECONDS = 10.0
 _metadata = sa.MetaData()
 _tokens = sa.Table(
     "tokens",
@@ -56,25 +55,27 @@ class TokenStore:
 
     def __init__(self, url: str, admin_token: str) -> None:
         self._admin = _digest(admin_token)
-        parsed = sa.make_url(url)
-        self._engine = sa.create_engine(parsed)
-        if parsed.get_backend_name() == "sqlite":
-            sa.event.listen(self._engine, "connect", _prepare_sqlite)
-        with self._connection() as connection:
-            _metadata.create_all(connection)
+        self._database = Database(url, create=True, retry_seconds=RETRY_SECONDS)
+        self._database.run(self._make_table)
 
     def make(self, study: str, scopes: tuple[str, ...]) -> str:
         """Return a new token for a study; it is not kept and cannot be shown again."""
         id, secret = secrets.token_hex(8), new_token()
         row = {"id": id, "study": study, "scopes": ",".join(scopes), "hash": _digest(secret)}
-        with self._connection() as connection:
-            connection.execute(_tokens.insert().values(**row, made_at=datetime.now(UTC).isoformat()))
+        row["made_at"] = datetime.now(UTC).isoformat()
+
+        def write(connection: Connection) -> None:
+            # An attempt whose connection was lost while it was committed may have written it.
+            if connection.execute(sa.select(_tokens.c.id).where(_tokens.c.id == id)).first() is None:
+                connection.execute(_tokens.insert().values(**row))
+
+        self._database.run(write)
         return f"ww_{id}_{secret}"
 
     def revoke(self, study: str) -> int:
         """Delete every token of a study, and return how many there were."""
-        with self._connection() as connection:
-            return connection.execute(_tokens.delete().where(_tokens.c.study == study)).rowcount
+        query = _tokens.delete().where(_tokens.c.study == study)
+        return self._database.run(lambda connection: connection.execute(query).rowcount)
 
     def admin(self, token: str) -> Identity | None:
         """Return the admin where this is the admin token."""
@@ -86,37 +87,30 @@ class TokenStore:
         id, _, secret = rest.partition("_")
         if mark != "ww" or not secret or not id.isascii() or not id.isalnum():
             return None
-        with self._connection() as connection:
-            row = connection.execute(sa.select(_tokens).where(_tokens.c.id == id)).first()
+        query = sa.select(_tokens).where(_tokens.c.id == id)
+        row = self._database.run(lambda connection: connection.execute(query).first(), write=False)
         known = "" if row is None else row.hash
         if not hmac.compare_digest(_digest(secret), known) or row is None:
             return None
         return Identity(study=row.study, scopes=tuple(row.scopes.split(",")))
 
     def ping(self) -> None:
-        """Raise `JournalError` where the database cannot be reached."""
-        with self._connection() as connection:
-            connection.execute(sa.select(sa.literal(1)))
+        """Raise `JournalError` where the database cannot be reached now: nothing is tried again."""
+        try:
+            with self._database.transaction(write=False) as connection:
+                connection.execute(sa.select(sa.literal(1)))
+        except (sa.exc.SQLAlchemyError, sqlite3.Error) as error:
+            raise JournalError(f"{self._database!r} cannot be reached ({type(error).__name__}).") from error
 
     def close(self) -> None:
         """Close every connection."""
-        self._engine.dispose()
+        self._database.close()
 
-    @contextmanager
-    def _connection(self) -> Iterator[Connection]:
-        try:
-            with self._engine.begin() as connection:
-                yield connection
-        except sa.exc.SQLAlchemyError as error:
-            raise JournalError(f"the tokens cannot be read: {getattr(error, 'orig', None) or error}.") from error
+    def _make_table(self, connection: Connection) -> None:
+        if self._database.kind == "postgresql":  # of two services that start at once the second waits, then finds it
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MAKING_TABLES)))
+        _metadata.create_all(connection)
 
 
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode(errors="surrogateescape")).hexdigest()
-
-
-def _prepare_sqlite(connection: Any, record: Any) -> None:
-    cursor = connection.cursor()
-    cursor.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
-    cursor.execute("PRAGMA journal_mode = WAL")
-    cursor.close()
