@@ -132,6 +132,15 @@ def test_no_recommendation_yet(tmp_path):
         write_report(made, tmp_path)
 
 
+def test_a_hundred_pending_trials_do_not_bury_the_report():
+    made = played(ww.Policy(context_model=ww.Empirical(), objective=ww.Expected(), **QUICK), rounds=4)
+    made.use(ww.papers.random())
+    made.ask_many(60)
+    text = " ".join(Reader(report_html(made)).texts)
+    assert text.count("has not come back") == 20 and "And 40 more, in the table below." in text
+    assert "60 results are still on the way" in text and "The 39 before these" in text
+
+
 @pytest.mark.parametrize(
     ("objective", "says", "protected"),
     [
