@@ -34,7 +34,8 @@ layers: $(VENV)/.installed-dev  ## imports point downward
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.installed-test  ## measure, beside peers
-	$(BIN)/python benchmarks/suggest.py
+	$(BIN)/python benchmarks/suggest.py methods
+	$(BIN)/python benchmarks/suggest.py peers
 
 screenshots: $(VENV)/.installed-test  ## draw the figures, the report and the page again, for the docs
 	$(BIN)/python docs/figures/screenshots.py

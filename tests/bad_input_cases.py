@@ -363,6 +363,7 @@ PARTS: list[Row] = [
         [
             ("nonsense", "'nonsense'"),
             ("mystery://host/shop", "mystery"),
+            ("mysql://host/shop", "mysql is neither SQLite nor PostgreSQL"),
             ("postgresql://me:secret@host:port/shop", "me:***@host:port"),
             ("sqlite:///a\0b", "a\\x00b"),
             ("sqlite:////nowhere/at/all/shop.db", "/nowhere/at/all/shop.db"),
@@ -370,6 +371,7 @@ PARTS: list[Row] = [
     ),
     *each("SqlJournal.url", ww.SqlJournal, ArgumentError, [(5, "5"), ("sqlite://", "name a file")]),
     Row("SqlJournal.create", lambda: ww.SqlJournal("sqlite:///never.db", create=1), ArgumentError, "create=1"),
+    *numbers("SqlJournal.retry_seconds", lambda v: ww.SqlJournal("sqlite:///never.db", retry_seconds=v), None, -1),
     *words("studies.journal", ww.studies, None, 5, ww.MemoryJournal),
     *words("delete_study.journal", lambda v: ww.delete_study("shop", journal=v), None, 5, ww.MemoryJournal),
 ]

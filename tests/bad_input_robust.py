@@ -223,6 +223,7 @@ OBJECTIVES: list[Row] = [
     *numbers("MicheliWidth.risk", lambda v: ww.MicheliWidth(1.0, 0.1, v), None, 0, 1.5),
     *wholes("Empirical.elsewhere", ww.Empirical, None, -1),
     *wholes("KernelDensity.elsewhere", lambda v: ww.KernelDensity(8, v), None, -1),
+    *numbers("GaussianProcess.refit", lambda v: ww.GaussianProcess(refit=v), None, -0.1),
     *words("GaussianProcess.tasks", lambda v: ww.GaussianProcess(tasks=v), 1, "yes", None, PAIR),
 ]
 

@@ -7,6 +7,7 @@ import os
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from postgres_server import Server, programs
 from service_helpers import chromium
 
 # One derandomised profile: a property that fails, fails every time. No deadline: a busy machine is not a failure.
@@ -43,3 +44,19 @@ def global_randomness_untouched():
 @pytest.fixture
 def generator():
     return torch.Generator().manual_seed(0)
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """A PostgreSQL server of this test run alone; without one a skip, and a failure where CI is set."""
+    if programs() is None:
+        reason = "no PostgreSQL server: initdb and pg_ctl are neither on the path nor under /usr/lib/postgresql"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
+    with Server(flush=False) as server:  # tests end processes, not the power
+        yield server
+
+
+@pytest.fixture
+def postgres(postgres_server):
+    """The URL of an empty PostgreSQL database."""
+    return postgres_server.database()

@@ -114,6 +114,7 @@ STUDY: list[Row] = [
     *words("Study.direction", lambda s, v: ww.Study(SPACE, direction=v), "up", None, 1, PAIR),
     *each("Study.parts", lambda s, v: ww.Study(SPACE, parts=v), ArgumentError, NOT_PARTS),
     *each("Study.clock", lambda s, v: ww.Study(SPACE, clock=v), ArgumentError, NOT_CLOCKS),
+    *words("Study.device", lambda s, v: ww.Study(SPACE, device=v), "tpu9", "meta", "cuda:99", None, 1.5, ("cpu",)),
     *words("Study.open.name", lambda s, v: ww.Study.open(v, journal=s.journal), *NOT_NAMES),
     Row("Study.open.name", lambda s: ww.Study.open("shpo", journal=s.journal), UnknownStudy, "'shpo' in this journal"),
     *words("Study.open.journal", lambda s, v: ww.Study.open("shop", journal=v), None, 5),
@@ -121,6 +122,7 @@ STUDY: list[Row] = [
     *each(
         "Study.open.clock", lambda s, v: ww.Study.open("shop", journal=s.journal, clock=v), ArgumentError, NOT_CLOCKS
     ),
+    *words("Study.open.device", lambda s, v: ww.Study.open("shop", journal=s.journal, device=v), "gpu", "meta", {}),
     *words("delete_study.name", lambda s, v: ww.delete_study(v, journal=s.journal), *NOT_NAMES),
     Row("delete_study.name", lambda s: ww.delete_study("shpo", journal=s.journal), UnknownStudy, "'shpo'"),
     *misfits("Study.ask.context", lambda s, v: s.ask(context=v), NOT_CONTEXTS),

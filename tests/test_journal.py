@@ -20,9 +20,17 @@ from windward.journal.events import Draft
 AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def url(request, tmp_path):
+    return f"sqlite:///{tmp_path}/log.db" if request.param == "sqlite" else request.getfixturevalue("postgres")
+
+
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def journal(request, tmp_path):
-    return ww.MemoryJournal() if request.param == "memory" else ww.SqlJournal(f"sqlite:///{tmp_path}/log.db")
+    if request.param == "memory":
+        return ww.MemoryJournal()
+    database = request.getfixturevalue("postgres") if request.param == "postgres" else f"sqlite:///{tmp_path}/log.db"
+    return ww.SqlJournal(database)
 
 
 def draft(kind="told", trial=0, **body):
@@ -108,7 +116,17 @@ def test_floats_and_text_round_trip(journal):
     assert journal.names() == ["snow ☃"]
 
 
-# -- SQLite ---------------------------------------------------------------------------------------------------------
+def test_a_study_begun_again_under_its_old_name_is_noticed(url):
+    journal = ww.SqlJournal(url)
+    journal.create("a", [draft("created", None)], key="k0")
+    journal.append("a", lambda unread: [draft(value=1.0)], key="k1", after=1)
+    journal.delete("a")
+    journal.create("a", [draft("created", None)], key="k2")
+    with pytest.raises(ww.JournalError, match="'a' was deleted and begun again; open it again"):
+        journal.append("a", lambda unread: [draft(value=2.0)], key="k3", after=2)
+
+
+# -- several processes, and SQLite --------------------------------------------------------------------------------------
 
 WORKER = textwrap.dedent(
     """
@@ -134,9 +152,12 @@ def start_worker(url, name):
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, bufsize=1, env=one_thread)
 
 
-@pytest.mark.parametrize("lines", [1, 2, 3, 8, 17])
-def test_a_killed_process_loses_nothing_it_had_returned_from(tmp_path, lines):
-    url = f"sqlite:///{tmp_path}/shop.db"
+@pytest.mark.parametrize(
+    ("url", "lines"),
+    [*(("sqlite", lines) for lines in (1, 2, 3, 8, 17)), pytest.param("postgres", 8, marks=pytest.mark.postgres)],
+    indirect=["url"],
+)
+def test_a_killed_process_loses_nothing_it_had_returned_from(url, lines):
     policy = ww.Policy(context_model=ww.Empirical(), maximize=ww.MultiStart(screen=32, starts=1, evaluations=5))
     ww.Study(SHOP, policy, journal=url, name="shop")
     worker = start_worker(url, "shop")
@@ -156,8 +177,7 @@ def test_a_killed_process_loses_nothing_it_had_returned_from(tmp_path, lines):
     study.run(quadratic, 1, progress=False)  # and it goes on
 
 
-def test_several_processes_share_one_study(tmp_path):
-    url = f"sqlite:///{tmp_path}/shop.db"
+def test_several_processes_share_one_study(url):
     policy = ww.Policy(context_model=ww.Empirical(), maximize=ww.MultiStart(screen=32, starts=1, evaluations=5))
     ww.Study(SHOP, policy, journal=url, name="shop")
     workers = [start_worker(url, "shop") for _ in range(3)]
@@ -187,11 +207,26 @@ def test_several_processes_share_one_study(tmp_path):
 
 def test_sqlite_is_durable(tmp_path):
     journal = ww.SqlJournal(f"sqlite:///{tmp_path}/log.db")
-    with journal._transaction() as connection:
+    with journal._database.transaction() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
         assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 30000
     journal.close()
+
+
+def test_a_full_disk_is_an_error_that_wrote_nothing(tmp_path):
+    study = ww.Study(SHOP, journal=f"sqlite:///{tmp_path}/log.db", name="shop")
+    suggestion = study.ask()
+    with study.journal._database.transaction() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")  # no room for another page
+    with pytest.raises(ww.JournalError, match="database or disk is full"):
+        study.ask_many(1000)
+    asked = len(study.trials)
+    with study.journal._database.transaction() as connection:
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 1000}")
+    study.tell(suggestion.id, 1.0, context={"demand": 0.5})
+    assert len(ww.Study.open("shop", journal=f"sqlite:///{tmp_path}/log.db").trials) == asked
 
 
 def test_the_layout_is_as_documented(tmp_path):
@@ -213,6 +248,7 @@ def test_asked_records_what_the_suggestion_depended_on():
     study.run(quadratic, 11, progress=False)
     body = study.journal.read("study")[-3].body
     assert set(body) == {
-        "v", "read", "decision", "given", "fixed", "chosen", "stand_in", "fit", "kept", "versions", "threads",
+        "v", "read", "decision", "given", "fixed", "chosen", "stand_in", "fit", "kept", "fitted",
+        "device", "versions", "threads",
     }  # fmt: skip
     assert body["fit"]["part"] == "Hyperparameters" and body["versions"]["windward"] == ww.__version__

@@ -342,3 +342,35 @@ def test_a_partly_broken_acquisition_is_used_where_it_works(generator):
 
     decision = MIXED.decode_decision(MultiStart()(broken, Region(MIXED), generator))
     assert decision["kind"] == "b" and decision["count"] == 13
+
+
+@pytest.mark.parametrize("objective", [ww.Robust, ww.Tradeoff])
+@pytest.mark.parametrize("pending", [0, 3])
+def test_a_screened_grid_has_the_same_best_point_as_a_whole_one(objective, pending):
+    from windward.maximize import Screened, best, values_of
+
+    generator = torch.Generator().manual_seed(1)
+    contexts = ww.Contexts.uniform(torch.linspace(0, 1, 20, dtype=torch.float64)[:, None])
+    reduction = objective(ww.MMD(0.2, nugget=1e-6), 0.1).bind(contexts, seen=0)
+    shape = torch.randn(2, 20, generator=generator, dtype=torch.float64).cumsum(-1)
+    evaluated = []
+
+    def values(x):
+        return torch.sin(9 * x[:, :1] + 2 * contexts.points[:, 0]) + x @ shape
+
+    def function(x):
+        evaluated.append(len(x))
+        return reduction(values(x))
+
+    space = ww.Space({"a": ww.Real(0, 1), "b": ww.Real(0, 1)})
+    points = OverGrid(24).points(Region(space))
+    region = Region(space)
+    for _ in range(pending):  # a pending decision takes the best point away
+        top = best(points, values_of(function, points), region)
+        avoid = top[None] if region.avoid is None else torch.cat([region.avoid, top[None]])
+        region = Region(space, avoid=avoid)
+    expected = best(points, values_of(function, points), region)
+    evaluated.clear()
+    screened = Screened(function, lambda x: reduction.ceiling(values(x)))
+    assert torch.equal(OverGrid(24)(screened, region, generator), expected)
+    assert sum(evaluated) < len(points) / 2  # and most were never solved

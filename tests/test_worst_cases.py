@@ -342,3 +342,35 @@ def test_mmd_with_few_contexts():
 def test_mmd_matrix_with_one_context_left():
     matrix = MMD(matrix=[[1.0, 0.5], [0.5, 1.0]])
     assert float(matrix.worst_case(doubles(3.0), Contexts.uniform(torch.zeros(1, 1)), 0.3).value) == 3.0
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("radius", [1e-30, 1e-12, 1e-3, 0.3, 20.0])
+def test_chi_square_does_not_depend_on_its_first_guess(radius, seed, monkeypatch):
+    # The guess comes from each eighth point: here it is told nothing by the reference, or misled by outliers.
+    from windward.divergences import chi_square
+
+    weights = torch.exp(6.0 * normal(300, seed=seed)) if seed % 2 else torch.ones(300).double()
+    weights[::8] *= 1e-17
+    contexts = Contexts(torch.zeros(300, 1).double(), weights / weights.sum())
+    f = normal(5, 300, seed=seed + 9)
+    f[0, ::8] = 1e6
+    f[1, ::8] = -1e6
+    f[2] = f[2].round()  # ties
+    guessed = ChiSquare().worst_case(f, contexts, radius)
+    monkeypatch.setattr(chi_square, "MANY", 10**9)
+    plain = ChiSquare().worst_case(f, contexts, radius)
+    spread = f.amax(-1) - f.amin(-1)
+    assert bool(((guessed.value - plain.value).abs() <= 1e-14 * spread).all())
+    assert torch.allclose(guessed.weights, plain.weights, rtol=1e-9, atol=1e-13)
+    assert torch.allclose(guessed.multiplier, plain.multiplier, rtol=1e-9)
+
+
+@settings(max_examples=100)
+@given(st.integers(2, 14), st.integers(0, 10**6), st.floats(1e-4, 1.5), st.floats(0.0, 2.0), st.floats(0.0, 2.0))
+def test_mmd_ceiling_is_never_exceeded(n, seed, radius, alpha, beta):
+    contexts, f = random_contexts(n, 1 + seed % 2, seed=seed), normal(4, n, seed=seed + 1)
+    ball = MMD(0.3, nugget=1e-4).on(contexts)
+    worst = ball(f, radius)
+    exact = alpha * worst.value - beta * worst.multiplier
+    assert bool((exact <= ball.ceiling(f, radius, alpha, beta) + 1e-9).all())

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,22 +22,58 @@ from windward.parameters import Value
 from windward.policy import Policy, Request, suggest
 from windward.report import assess
 from windward.results import Recommendation
-from windward.surrogate import Start
+from windward.surrogate import GaussianProcess, Hyperparameters, Posterior, Start
 from windward.trials import Trials
 from windward.version import __version__
 
+# Asks that lose against others stand back for up to this many times as long as a suggestion takes: as many processes then
+# share the machine without most of them computing what nobody will use.
+LONGEST_STAND = 16
 
-def asked_body(policy: Policy, trials: Trials, request: Request, read: int) -> dict[str, Any]:
-    """Return the body of an asked event: a pure function of its arguments.
+
+def attempts(most: int) -> Iterator[None]:
+    """Yield up to `most` times; after each time that was not enough, stand back for a while that grows, by chance.
+
+    Every ask that succeeds makes those that were being computed worthless: they did not know of it.
+    """
+    chance = random.Random()  # noqa: S311 - of pauses alone
+    for lost in range(most):
+        began = time.monotonic()
+        yield
+        took = time.monotonic() - began
+        time.sleep(chance.uniform(0.0, min(2**lost, LONGEST_STAND)) * took)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Hyper-parameters and the last event their fit knew of."""
+
+    hyperparameters: Hyperparameters
+    fitted: int
+
+
+def start_of(policy: Policy, trials: Trials, fit: Fit | None, *, keep: bool, previous: Posterior | None) -> Start:
+    """Return where a suggestion starts: from the last fit, searched again where it is due, unless it is to be kept."""
+    if fit is None:
+        return Start()
+    surrogate = policy.surrogate
+    if not keep and isinstance(surrogate, GaussianProcess):
+        keep = not surrogate.due(policy.view(trials).dataset, fit.fitted)
+    return Start(fit.hyperparameters, keep, fit.fitted, previous)
+
+
+def asked_body(policy: Policy, trials: Trials, request: Request, read: int) -> tuple[dict[str, Any], Posterior | None]:
+    """Return the body of an asked event, a pure function of its arguments, and the posterior of what has arrived.
 
     `read` is the last event the suggestion knew of. `kept` says that the hyper-parameters in `fit` were taken as they
-    were, `fit` is None in the design.
+    were, `fitted` what their fit had read; `fit` is None in the design.
     """
     generator = torch.Generator().manual_seed(hash_seed(request.seed, len(trials)))
     proposal = suggest(policy, trials, request, generator)
     space = trials.space
     stand_in = None if proposal.stand_in is None else space.decode_context(proposal.stand_in) | dict(request.given)
-    return {
+    kept = request.start.keep
+    body = {
         "v": VERSION,
         "read": read,
         "decision": space.decode_decision(proposal.x) | dict(request.fixed),
@@ -43,20 +82,27 @@ def asked_body(policy: Policy, trials: Trials, request: Request, read: int) -> d
         "chosen": None if proposal.context is None else space.decode_context(proposal.context),
         "stand_in": stand_in,
         "fit": None if proposal.hyperparameters is None else encode(proposal.hyperparameters),
-        "kept": request.start.keep,
+        "kept": kept,
+        "fitted": request.start.fitted if kept else read,
         "versions": versions(),
         "threads": torch.get_num_threads(),
+        "device": device_name(trials.device),
     }
+    return body, proposal.posterior
 
 
-def replayed_body(asked: Event, events: Sequence[Event], study: str, table: Mapping[str, type]) -> dict[str, Any]:
+def replayed_body(
+    asked: Event, events: Sequence[Event], study: str, table: Mapping[str, type], device: torch.device
+) -> dict[str, Any]:
     """Return what the asked event's body would be if it were computed now."""
-    before = History(study, table)
+    before = History(study, table, device)
     before.apply(event for event in events if event.seq <= asked.body["read"])
     recorded = None if asked.body["fit"] is None else decode(asked.body["fit"], table)
-    start = Start(recorded, keep=True) if asked.body["kept"] else Start(before.hyperparameters)
+    start = Start(before.hyperparameters)
+    if asked.body["kept"]:
+        start = Start(recorded, keep=True, fitted=asked.body.get("fitted", asked.body["read"]))
     request = Request(asked.body["given"], asked.body["fixed"], asked.at, before.seed, start)
-    return asked_body(before.policy, before.trials, request, asked.body["read"])
+    return asked_body(before.policy, before.trials, request, asked.body["read"])[0]
 
 
 def recommendation(
@@ -85,6 +131,11 @@ def recommendation(
         reference=tuple(found.contexts.weights.tolist()),
         adversary=tuple(found.weights.tolist()),
     )
+
+
+def device_name(device: torch.device) -> str:
+    """Return the device in words: numbers may differ in their last bits between two kinds of it."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
 def versions() -> dict[str, str]:

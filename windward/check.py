@@ -11,6 +11,8 @@ import numbers
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from windward.errors import ArgumentError
 
 # Larger numbers are refused wherever one is given: their squares overflow.
@@ -67,3 +69,19 @@ def flag(call: str, name: str, value: object) -> None:
     """Raise `ArgumentError` unless `value` is True or False."""
     if not isinstance(value, bool):
         raise ArgumentError(f"{call}({name}={value!r}): {name} must be True or False.")
+
+
+def device(call: str, value: object) -> torch.device:
+    """Return the device, or raise `ArgumentError` where there is none of that name here."""
+    if not isinstance(value, str | torch.device):
+        raise ArgumentError(f'{call}(device={value!r}): give a name: "cpu", or "cuda" where there is one.')
+    try:
+        found: torch.device = torch.zeros(1, dtype=torch.float64, device=value).device
+    except (TypeError, RuntimeError, AssertionError, ValueError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ArgumentError(
+            f'{call}(device={value!r}): give "cpu", or "cuda" where there is one ({reason}).'
+        ) from error
+    if found.type == "meta":
+        raise ArgumentError(f'{call}(device={value!r}): give "cpu", or "cuda" where there is one.')
+    return found

@@ -34,6 +34,7 @@ COMMANDS = {
     "recommend": "windward.commands.deciding:recommend",
     "report": "windward.commands.deciding:report",
     "serve": "windward.commands.serving:serve",
+    "bench": "windward.bench.cli:bench",
     "demo": "windward.commands.deciding:demo",
 }
 WRONG, UNREACHABLE = 1, 3

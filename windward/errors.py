@@ -9,7 +9,8 @@
     |-- JournalError(RuntimeError)      the log cannot be reached, read or written
     |   |-- UnknownStudy                it can, but has no study of that name
     |   `-- StudyExists                 it can, and has a study of that name already
-    `-- MissingDependency(ImportError)  an optional package is needed; the message has the command
+    |-- MissingDependency(ImportError)  an optional package is needed; the message has the command
+    `-- MissingData(LookupError)        a file of data is needed; the message says which, where, and from where
 
 Each message says what was given, what is needed and what to do, in the words the caller typed.
 An error raised by a study leaves the study as it was.
@@ -54,3 +55,7 @@ class StudyExists(JournalError):
 
 class MissingDependency(WindwardError, ImportError):
     """An optional package is needed."""
+
+
+class MissingData(WindwardError, LookupError):
+    """A file of data is needed that the user's folder does not hold."""

@@ -16,7 +16,7 @@ import torch
 
 from windward import check
 from windward.errors import ArgumentError
-from windward.surrogate import Believed, Posterior, Start, Surrogate
+from windward.surrogate import Believed, GaussianPosterior, GaussianProcess, Posterior, Start, Surrogate
 from windward.trials import Dataset, Trial, Trials
 
 # Beyond this nobody waits, and a float of seconds no longer holds every microsecond.
@@ -37,9 +37,12 @@ def fit_arrived(trials: Trials, surrogate: Surrogate, start: Start) -> Posterior
 
 def fit(surrogate: Surrogate, data: Dataset, start: Start) -> Posterior:
     """Return the posterior of some data, refitted or with the hyper-parameters of `start`."""
-    if start.keep and start.hyperparameters is not None:
-        return surrogate.at(data, start.hyperparameters)
-    return surrogate.fit(data, start.hyperparameters)
+    if not start.keep or start.hyperparameters is None:
+        return surrogate.fit(data, start.hyperparameters)
+    if isinstance(surrogate, GaussianProcess):
+        previous = start.previous if isinstance(start.previous, GaussianPosterior) else None
+        return surrogate.grown(data, start.hyperparameters, start.fitted, previous)
+    return surrogate.at(data, start.hyperparameters)
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,8 @@ class Ignore:
     """Use what has arrived and nothing else."""
 
     def __call__(self, trials: Trials, surrogate: Surrogate, now: datetime, start: Start) -> Believed:
-        return Believed(fit_arrived(trials, surrogate, start))
+        posterior = fit_arrived(trials, surrogate, start)
+        return Believed(posterior, arrived=posterior)
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,8 @@ class Hallucinate:
     def __call__(self, trials: Trials, surrogate: Surrogate, now: datetime, start: Start) -> Believed:
         posterior = fit_arrived(trials, surrogate, start)
         waiting = trials.imaginable
-        return Believed(posterior.condition(trials.decisions(waiting), trials.likely_contexts(waiting)))
+        imagined = posterior.condition(trials.decisions(waiting), trials.likely_contexts(waiting))
+        return Believed(imagined, arrived=posterior)
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,7 @@ class Censor:
             noise=torch.tensor(noise, dtype=torch.float64),
             roles=trials.space.roles,
             floor=self.worst,
-        )
+        ).to(trials.device)
 
     def censored(self, trial: Trial) -> bool:
         """Whether a value that is there came too late to count."""

@@ -23,10 +23,24 @@ from windward.region import LEAST_DISTANCE, Region
 
 Acquisition: TypeAlias = Callable[[Tensor], Tensor]
 
+# Decisions evaluated at once where a cheap bound decides how many need it.
+SCREENED = 64
+
 # Up to this many decisions in all, a discrete space is simply enumerated.
 ENUMERATE = 4096
 # Alternations between moving discrete parameters one at a time and refining the continuous ones.
 EXCHANGES = 10
+
+
+@dataclass(frozen=True)
+class Screened:
+    """An acquisition that is dear, and a cheap function that it never exceeds."""
+
+    function: Acquisition
+    ceiling: Acquisition
+
+    def __call__(self, points: Tensor) -> Tensor:
+        return self.function(points)
 
 
 @runtime_checkable
@@ -47,7 +61,7 @@ class MultiStart:
 
     screen: int = 512
     starts: int = 8
-    evaluations: int = 60
+    evaluations: int = 40  # smooth ones stop before; kinked ones gain less than 2e-3 of the screen's spread from 200
     tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
@@ -59,7 +73,7 @@ class MultiStart:
     def __call__(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> Tensor:
         every = region.all_discrete(ENUMERATE)
         if every is not None:
-            return best(every, values_of(acquisition, every), region)
+            return best_of(acquisition, every, region)
         points = region.points(self.screen, generator)
         values = values_of(acquisition, points)
         chosen = spread_best(points, values, self.starts)
@@ -169,8 +183,7 @@ class OverGrid:
         return inside
 
     def __call__(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> Tensor:
-        points = self.points(region)
-        return best(points, values_of(acquisition, points), region)
+        return best_of(acquisition, self.points(region), region)
 
 
 def _level(values: Tensor) -> tuple[float, float]:
@@ -196,6 +209,27 @@ def value_and_gradient(acquisition: Acquisition, points: Tensor) -> tuple[Array,
     values = acquisition(x)
     (gradient,) = torch.autograd.grad(values.sum(), x)
     return values.detach().numpy(), gradient.numpy()
+
+
+def best_of(acquisition: Acquisition, points: Tensor, region: Region) -> Tensor:
+    """Return the best of all points `"n d"`; of an acquisition with a ceiling, those that cannot be it go unevaluated."""
+    if not isinstance(acquisition, Screened):
+        return best(points, values_of(acquisition, points), region)
+    clear = region.clear(points)
+    values = torch.full((len(points),), -torch.inf, dtype=torch.float64, device=points.device)
+    with torch.no_grad():
+        ceilings = acquisition.ceiling(points).nan_to_num(torch.inf)
+    for group in (clear, ~clear):  # those too near a pending decision count only where no other is left
+        ranked = group.nonzero()[:, 0]
+        ranked = ranked[ceilings[ranked].argsort(descending=True)]
+        for start in range(0, len(ranked), SCREENED):
+            some = ranked[start : start + SCREENED]
+            if bool(ceilings[some[0]] < values.max()):
+                break
+            values[some] = values_of(acquisition, points[some])
+        if bool(torch.isfinite(values).any()):
+            break
+    return best(points, values, region)
 
 
 def best(points: Tensor, values: Tensor, region: Region) -> Tensor:

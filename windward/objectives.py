@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import torch
@@ -27,7 +28,7 @@ from torch import Tensor
 
 from windward import check
 from windward.contexts import Contexts
-from windward.divergences import Divergence, WorstCase
+from windward.divergences import Ball, Divergence, Screening, WorstCase
 from windward.errors import ArgumentError, IncompatibleError
 from windward.satisficing import satisficing
 from windward.schedules import Radius, check_radius, resolved
@@ -59,10 +60,14 @@ class Objective(Protocol):
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound objective: a function of values, and of an extra where it needs one."""
+    """A bound objective: a function of values, and of an extra where it needs one.
+
+    `ceiling`, where there is one, bounds the function from above and costs far less.
+    """
 
     function: Callable[..., Tensor]
     extra: Extra | None = None
+    ceiling: Callable[[Tensor], Tensor] | None = None
 
     def __call__(self, values: Tensor, extra: Tensor | None = None) -> Tensor:
         values = values.to(torch.float64)
@@ -117,7 +122,7 @@ class Robust:
         """Return the worst case as a reduction."""
         ball = self.divergence.on(contexts)
         radius = resolved("Robust", self.radius, seen, contexts.points.shape[1])
-        return Bound(lambda values: ball(values, radius).value)
+        return Bound(lambda values: ball(values, radius).value, ceiling=_ceiling(ball, radius, 1.0, 0.0))
 
 
 @dataclass(frozen=True)
@@ -172,7 +177,7 @@ class Tradeoff:
                 else self.alpha * worst.value
             )
 
-        return Bound(reduce)
+        return Bound(reduce, ceiling=_ceiling(ball, radius, self.alpha, self.beta))
 
 
 @dataclass(frozen=True)
@@ -325,6 +330,10 @@ def check_tradeoff(call: str, divergence: object, radius: Radius, alpha: float, 
     check.number(call, "beta", beta, low=0.0)
     if slope and beta > 0 and radius == 0 and isinstance(divergence, Divergence):
         _check_slope(call, divergence)
+
+
+def _ceiling(ball: Ball, radius: float, alpha: float, beta: float) -> Callable[[Tensor], Tensor] | None:
+    return partial(ball.ceiling, radius=radius, alpha=alpha, beta=beta) if isinstance(ball, Screening) else None
 
 
 def _check_slope(call: str, divergence: Divergence) -> None:

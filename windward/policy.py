@@ -18,18 +18,18 @@ import torch
 from torch import Tensor
 
 from windward import check
-from windward.beliefs import Belief, ExpectedImprovement, Thompson, UpperConfidence
+from windward.beliefs import Belief, ExpectedImprovement, Score, Thompson, UpperConfidence
 from windward.context_rules import ContextRule, Nature
 from windward.contexts import ContextModel, NoContext
 from windward.design import Design, Sobol
 from windward.errors import ArgumentError, IncompatibleError
 from windward.feedback import Censor, Feedback, Hallucinate
-from windward.maximize import Maximizer, MultiStart
-from windward.objectives import Expected, LipschitzRobust, Objective, Satisficing
+from windward.maximize import Acquisition, Maximizer, MultiStart, Screened
+from windward.objectives import Bound, Expected, LipschitzRobust, Objective, Reduction, Satisficing
 from windward.parameters import Categorical, Value
 from windward.region import Region
 from windward.space import Given, Space
-from windward.surrogate import GaussianProcess, Hyperparameters, Start, Surrogate
+from windward.surrogate import GaussianProcess, Hyperparameters, Posterior, Start, Surrogate
 from windward.trials import Trials
 from windward.widths import DelayedWidth
 
@@ -137,6 +137,9 @@ class Request:
     now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
     seed: int = 0
     start: Start = field(default_factory=Start)
+    round: int | None = (
+        None  # which round of the design this is, where trials are numbered elsewhere; else their number
+    )
 
     def known(self, space: Space) -> Given:
         """Return what is given of the context, as far as the space has it."""
@@ -151,6 +154,7 @@ class Proposal:
     context: Tensor | None
     stand_in: Tensor | None
     hyperparameters: Hyperparameters | None
+    posterior: Posterior | None = None  # of what has arrived
 
 
 def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.Generator) -> Proposal:
@@ -160,16 +164,33 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
     contexts = policy.context_model(space, trials, request.known(space), generator)
     region = Region(space, request.fixed, avoid=trials.decisions(trials.unresolved), hints=_hints(trials))
     stand_in = None if contexts is None or not space.context else contexts.draw(generator)
-    if contexts is None or not trials.arrived or len(trials) < policy.design.rounds(space):
-        x = policy.design(len(trials), replace(region, avoid=None, hints=None), request.seed)
+    round = len(trials) if request.round is None else request.round
+    if contexts is None or not trials.arrived or round < policy.design.rounds(space):
+        x = policy.design(round, replace(region, avoid=None, hints=None), request.seed)
         # Where a rule chooses contexts, those of the design are drawn: there is nothing to choose by yet.
         return Proposal(x, None if isinstance(policy.context_rule, Nature) else stand_in, stand_in, None)
+    contexts = contexts.to(trials.device)
     believed = policy.feedback(trials, policy.surrogate, request.now, request.start)
     reduction = policy.objective.bind(contexts, trials.contexts_seen)
     score = policy.belief(believed, trials, contexts, generator)
-    x = policy.maximize(lambda x: score(reduction, x), region, generator)
+    x = policy.maximize(acquisition(score, reduction, trials.device), region, generator)
     context = policy.context_rule(x, believed.posterior, trials, contexts, generator)
-    return Proposal(x, context, stand_in, believed.posterior.hyperparameters)
+    chosen = None if context is None else context.cpu()
+    return Proposal(x, chosen, stand_in, believed.posterior.hyperparameters, believed.arrived)
+
+
+def acquisition(score: Score, reduction: Reduction, device: torch.device) -> Acquisition:
+    """Return the score of a decision by the reduction, with its ceiling where the reduction has one.
+
+    Decisions are searched on the processor; what they are worth is computed on the device.
+    """
+
+    def scored(by: Reduction) -> Acquisition:
+        return lambda x: score(by, x.to(device)).to(x.device)
+
+    if isinstance(reduction, Bound) and reduction.ceiling is not None:
+        return Screened(scored(reduction), scored(Bound(reduction.ceiling)))
+    return scored(reduction)
 
 
 def _turned(part: Any) -> Any:
@@ -221,4 +242,4 @@ def _parameters(kind: type) -> tuple[str, ...]:
 
 def _hints(trials: Trials) -> Tensor:
     order = trials.dataset.y.argsort(descending=True)[:HINTS]
-    return trials.dataset.x[order].clamp(0.0, 1.0)
+    return trials.dataset.x[order].clamp(0.0, 1.0).cpu()

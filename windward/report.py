@@ -11,7 +11,7 @@ from windward.beliefs import PosteriorMean, length
 from windward.contexts import Contexts
 from windward.feedback import fit_arrived
 from windward.objectives import Reduction, Satisficing
-from windward.policy import Policy, Request
+from windward.policy import Policy, Request, acquisition
 from windward.region import Region
 from windward.satisficing import reported
 from windward.surrogate import Believed, Posterior
@@ -47,15 +47,17 @@ def assess(
     contexts = policy.context_model(space, trials, request.known(space), generator)
     if contexts is None or not trials.arrived:
         return None
+    contexts = contexts.to(trials.device)
     posterior = fit_arrived(trials, policy.surrogate, request.start)
     objective = policy.report.objective or policy.objective
     reduction = objective.bind(contexts, trials.contexts_seen)
     score = PosteriorMean()(Believed(posterior), trials, contexts, generator)
     if x is None and policy.report.candidates == "evaluated":
         evaluated = trials.dataset.x
-        x = evaluated[score(reduction, evaluated).argmax()]
+        x = evaluated[score(reduction, evaluated).argmax()].cpu()
     elif x is None:
-        x = policy.maximize(lambda x: score(reduction, x), Region(space, hints=trials.dataset.x), generator)
+        value = acquisition(score, reduction, trials.device)
+        x = policy.maximize(value, Region(space, hints=trials.dataset.x.cpu()), generator)
     found = _assessed(x, posterior, contexts, reduction, generator)
     if isinstance(
         objective, Satisficing
@@ -81,7 +83,7 @@ def _assessed(
     weights = _distribution(pull[0], contexts)
     with torch.no_grad():
         draws = _draws(x, posterior, contexts, reduction, generator)
-    low, high = draws.quantile(torch.tensor(INTERVAL, dtype=draws.dtype)).tolist()
+    low, high = draws.quantile(torch.tensor(INTERVAL, dtype=draws.dtype, device=draws.device)).tolist()
     return Assessment(x, float(value.detach()), (low, high), contexts, weights)
 
 

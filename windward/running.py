@@ -176,6 +176,11 @@ def _salvage(work: _Work, suggestion: Suggestion, result: object) -> None:
 
 
 def _collect(work: _Work, suggestion: Suggestion, future: Future[Any], flying: int, bar: Progress) -> None:
+    if future.cancelled():  # not by this run: the executor was closed, or a cluster lost its scheduler
+        raise BrokenExecutor(
+            f"study.run: the executor cancelled trial {suggestion.id}; what was in flight is pending. Run again with "
+            'leftover="retry".'
+        )
     error = future.exception()
     if isinstance(error, Exception) and not isinstance(error, BrokenExecutor):
         note = work.failed(suggestion, error)

@@ -9,8 +9,10 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+import torch
+
 from windward import check, papers
-from windward.asking import asked_body, recommendation, replayed_body
+from windward.asking import Fit, asked_body, attempts, recommendation, replayed_body, start_of
 from windward.codec import decode, encode, table_of
 from windward.errors import ArgumentError, JournalError, TrialError, WindwardError
 from windward.frame import dataframe
@@ -23,7 +25,7 @@ from windward.policy import Policy, Request, check_policy
 from windward.results import Outcome, Recommendation, Suggestion
 from windward.running import Leftover, run_rounds
 from windward.space import Space
-from windward.surrogate import Start
+from windward.surrogate import Posterior
 from windward.telling import Tell, tell_all
 from windward.trials import Trial, Trials
 from windward.version import __version__
@@ -57,7 +59,8 @@ class Study:
 
     `policy` left out is `papers.sbo_kde()`, or `papers.gp_ucb()` for a space without contexts. `journal` is a URL such
     as `"sqlite:///shop.db"`, a journal, or None for one in memory. `clock` returns the time, a datetime with a time
-    zone, for studies that live by another clock than the machine's; give the same one to `Study.open`.
+    zone, for studies that live by another clock than the machine's; give the same one to `Study.open`. `device` is where
+    the model is computed: `"cuda"` pays from some thousands of observations or tens of thousands of decisions.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class Study:
         direction: Literal["maximize", "minimize"] = "maximize",
         parts: Iterable[type] = (),
         clock: Clock = utc_now,
+        device: str | torch.device = "cpu",
     ) -> None:
         if not isinstance(space, Space):
             raise ArgumentError(f"Study(space={space!r}): give a Space.")
@@ -81,7 +85,7 @@ class Study:
         seed = check.whole("Study", "seed", seed, low=0, high=2**53)
         check_name("Study", name)
         policy.check(space)
-        self._prepare(name, open_journal(journal), parts, clock)
+        self._prepare(name, open_journal(journal), parts, clock, device)
         body = {
             "v": VERSION,
             "space": encode(space),
@@ -95,25 +99,37 @@ class Study:
         self._history.apply(self._journal.create(name, [created], key=key_for("Study", None)))
 
     @classmethod
-    def open(cls, name: str, *, journal: str | Journal, parts: Iterable[type] = (), clock: Clock = utc_now) -> Study:
+    def open(
+        cls,
+        name: str,
+        *,
+        journal: str | Journal,
+        parts: Iterable[type] = (),
+        clock: Clock = utc_now,
+        device: str | torch.device = "cpu",
+    ) -> Study:
         """Return the study of this name, rebuilt from its log alone; `parts` are the classes of your own parts."""
         check_name("Study.open", name)
         if journal is None:
             raise ArgumentError("Study.open(journal=None): give the journal the study is in.")
         study = cls.__new__(cls)
-        study._prepare(name, open_journal(journal, existing=True), parts, clock)
+        study._prepare(name, open_journal(journal, existing=True), parts, clock, device)
         study.sync()
         if study._history.head == 0:
             raise JournalError(f"study {name!r} is damaged: it has no events.")
         return study
 
-    def _prepare(self, name: str, journal: Journal, parts: Iterable[type], clock: Clock) -> None:
+    def _prepare(
+        self, name: str, journal: Journal, parts: Iterable[type], clock: Clock, device: str | torch.device
+    ) -> None:
         if not callable(clock):
             raise ArgumentError(f"Study(clock={clock!r}): give a function that returns the time.")
         self._table = table_of(OWN_PARTS, parts)
         self._journal, self._clock = journal, clock
-        self._history = History(name, self._table)
+        self._device = check.device("Study", device)
+        self._history = History(name, self._table, self._device)
         self._lock = threading.RLock()
+        self._posterior: Posterior | None = None  # of the last ask: saves the next one work, changes nothing
         self._now()  # a clock that does not work is refused now
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -190,26 +206,32 @@ class Study:
         """
         given = self._check_context("study.ask", context, partial=True)
         fixed = self.space.check_decision("study.ask(fix=...)", {} if fix is None else fix, partial=True)
-        key, kept, kept_for = key_for("study.ask", key), None, None
-        for _ in range(MOST_RETRIES):
+        key, kept, kept_for = key_for("study.ask", key), None, None  # of an attempt that lost the race
+        for _ in attempts(MOST_RETRIES):
             self.sync()
             with self._lock:
                 if (before := asked_before(self._history, key, given, fixed)) is not None:
                     return before
                 trials, read, policy = self.trials, self._history.head, self.policy
                 keep = kept is not None and policy == kept_for  # another policy may mean something else by them
-                start = Start(kept, keep=True) if keep else Start(self._history.hyperparameters)
+                start = start_of(policy, trials, kept if keep else self._fit, keep=keep, previous=self._posterior)
             now = self._now()
-            body = asked_body(policy, trials, Request(given, fixed, now, self.seed, start), read)
+            body, posterior = asked_body(policy, trials, Request(given, fixed, now, self.seed, start), read)
             fit = None if body["fit"] is None else decode(body["fit"], self._table)  # unreadable: refused unwritten
+            self._posterior = posterior
             draft = Draft("asked", len(trials), now, body)
             written = self._write(key, partial(list, [draft]), after=read, asks=len(trials))
             if written is not None:
                 trial = self._trial_of(key, written)
                 return Suggestion(trial.id, dict(trial.decision), dict(trial.context) or None)
             # Another process asked meanwhile: with the same hyper-parameters, take its pending decision into account.
-            kept, kept_for = fit, policy
+            kept, kept_for = None if fit is None else Fit(fit, body["fitted"]), policy
         raise JournalError(f"study.ask: other processes asked first {MOST_RETRIES} times in a row; try again.")
+
+    @property
+    def _fit(self) -> Fit | None:
+        hyperparameters = self._history.hyperparameters
+        return None if hyperparameters is None else Fit(hyperparameters, self._history.fitted)
 
     def ask_many(self, count: int) -> list[Suggestion]:
         """Return `count` decisions to try at once, each asked with the ones before it pending."""
@@ -223,7 +245,7 @@ class Study:
         asked = next((event for event in events if event.kind == "asked" and event.trial == id), None)
         if asked is None:
             raise TrialError(f"study.replay: trial {id} was added, not asked.")
-        body = replayed_body(asked, events, self.name, self._table)
+        body = replayed_body(asked, events, self.name, self._table, self._device)
         return Suggestion(id, body["decision"], (body["chosen"] or body["given"]) or None)
 
     # -- telling ---------------------------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ class Trial:
     told_at: datetime | None = None
     turn: int | None = None  # how many were asked before it; None for history that was added
     delay: int | None = None  # how many were asked after it before its value was told
+    changed: int = 0  # the last event that said anything of it
 
     def __repr__(self) -> str:
         known = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -60,7 +61,10 @@ class Trial:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Observations for a surrogate; `noise` is NaN where it is to be fitted, `floor` set where outcomes are censored."""
+    """Observations for a surrogate; `noise` is NaN where it is to be fitted, `floor` set where outcomes are censored.
+
+    `changed` is the last event that said anything of each row, ascending; None where rows are not in that order.
+    """
 
     x: Tensor  # "n d"
     c: Tensor  # "n k"
@@ -68,6 +72,18 @@ class Dataset:
     noise: Tensor  # "n"
     roles: Roles
     floor: float | None = None
+    changed: tuple[int, ...] | None = None  # "n"
+
+    def to(self, device: torch.device) -> Dataset:
+        """Return the same on a device."""
+        return replace(self, x=self.x.to(device), c=self.c.to(device), y=self.y.to(device), noise=self.noise.to(device))
+
+    def first(self, count: int) -> Dataset:
+        """Return the first rows."""
+        changed = None if self.changed is None else self.changed[:count]
+        return replace(
+            self, x=self.x[:count], c=self.c[:count], y=self.y[:count], noise=self.noise[:count], changed=changed
+        )
 
 
 @dataclass(frozen=True)
@@ -77,6 +93,7 @@ class Trials:
     space: Space
     rows: Sequence[Trial] = ()
     sign: float = 1.0
+    device: torch.device = torch.device("cpu")  # noqa: RUF009 - immutable; where `dataset` is: what is heavy follows it
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -102,8 +119,9 @@ class Trials:
 
     @cached_property
     def arrived(self) -> tuple[Trial, ...]:
-        """Trials with a value and a whole context."""
-        return tuple(trial for trial in self.rows if trial.value is not None and self.knows_context(trial))
+        """Trials with a value and a whole context, in order of arrival: a new one comes last."""
+        complete = [trial for trial in self.rows if trial.value is not None and self.knows_context(trial)]
+        return tuple(sorted(complete, key=lambda trial: trial.changed))
 
     @cached_property
     def pending(self) -> tuple[Trial, ...]:
@@ -136,7 +154,7 @@ class Trials:
 
     @cached_property
     def dataset(self) -> Dataset:
-        """What has arrived, as tensors, oriented for maximization."""
+        """What has arrived, as tensors, oriented for maximization; row by row as in `arrived`."""
         values = [trial.value for trial in self.arrived]
         noise = [float("nan") if trial.noise is None else trial.noise for trial in self.arrived]
         return Dataset(
@@ -145,7 +163,8 @@ class Trials:
             y=self.sign * torch.tensor(values, dtype=torch.float64),
             noise=torch.tensor(noise, dtype=torch.float64),
             roles=self.space.roles,
-        )
+            changed=tuple(trial.changed for trial in self.arrived),
+        ).to(self.device)
 
     @cached_property
     def seen_contexts(self) -> Tensor:
@@ -179,4 +198,4 @@ class Trials:
     def blind(self) -> Trials:
         """Return the same trials with no context at all, for a method that ignores contexts."""
         rows = tuple(replace(trial, context={}, stand_in=None, context_source=None) for trial in self.rows)
-        return Trials(self.space.without_context(), rows, self.sign)
+        return Trials(self.space.without_context(), rows, self.sign, self.device)

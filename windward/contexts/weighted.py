@@ -60,9 +60,14 @@ class Contexts:
         count = len(points) if isinstance(points, Tensor) and points.ndim else 0  # none: `Contexts` says what is wrong
         return Contexts(points, torch.full((count,), 1.0 / max(count, 1), dtype=torch.float64))
 
+    def to(self, device: torch.device) -> Contexts:
+        """Return the same on a device."""
+        here = self.points.device == device
+        return self if here else Contexts(self.points.to(device), self.weights.to(device))
+
     def draw(self, generator: torch.Generator) -> Tensor:
-        """Return one point drawn by the weights; `"k"`."""
-        return self.points[int(torch.multinomial(self.weights, 1, generator=generator))]
+        """Return one point drawn by the weights; `"k"`. The generator is the processor's."""
+        return self.points[int(torch.multinomial(self.weights.cpu(), 1, generator=generator))]
 
 
 @runtime_checkable

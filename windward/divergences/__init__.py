@@ -9,7 +9,7 @@ from windward.divergences.kullback_leibler import KullbackLeibler
 from windward.divergences.mmd import MMD
 from windward.divergences.total_variation import TotalVariation
 from windward.divergences.wasserstein import Wasserstein
-from windward.divergences.worst_case import Ball, Divergence, WorstCase
+from windward.divergences.worst_case import Ball, Divergence, Screening, WorstCase
 
 __all__ = [
     "MMD",
@@ -17,6 +17,7 @@ __all__ = [
     "ChiSquare",
     "Divergence",
     "KullbackLeibler",
+    "Screening",
     "TotalVariation",
     "Wasserstein",
     "WorstCase",

@@ -22,6 +22,7 @@ from torch import Tensor
 FAST_STEPS = 40
 DENSE_STEPS = 150
 BLOCK = 512
+LARGE_BLOCK = 2**16  # an accelerator wants many rows at once
 # Steps without a better answer before a row is given up; the duality gap of an infeasible start need not fall at once.
 PATIENCE = 20
 # A step goes this share of the way to the nearest bound.
@@ -91,7 +92,8 @@ def solve(cone: Cone, f: Tensor, radius: Tensor, tolerance: float) -> tuple[Tens
         cone = replace(cone, whole=dense)
         rows_left = (best.gap > tolerance).nonzero()[:, 0]
         # Blocks that stay in the cache.
-        for rows in torch.split(rows_left, BLOCK) if len(rows_left) else ():
+        size = BLOCK if f.device.type == "cpu" else LARGE_BLOCK
+        for rows in torch.split(rows_left, size) if len(rows_left) else ():
             _iterate(cone, f, radius, tolerance, best, rows, dense=dense, steps=steps)
     return best.weights, best.multiplier, best.gap
 
@@ -109,8 +111,8 @@ def _iterate(
     cone: Cone, f: Tensor, radius: Tensor, tolerance: float, best: _Best, rows: Tensor, *, dense: bool, steps: int
 ) -> None:
     """Improve the answers of `rows` by interior-point steps until each is well within the tolerance, or gets no better."""
-    state, stalled = _start(cone, f[rows], radius[rows]), torch.zeros(len(rows), dtype=torch.int64)
-    lowest = torch.full((len(rows),), torch.inf, dtype=f.dtype)  # of this run: the one before may have done better
+    state, stalled = _start(cone, f[rows], radius[rows]), torch.zeros_like(rows)
+    lowest = torch.full_like(radius[rows], torch.inf)  # of this run: the one before may have done better
     for step in range(steps):
         if step >= 4:  # nothing is done before; a certificate costs a good part of a step
             q, slope, gap = _certified(cone, f[rows], radius[rows], state)

@@ -90,7 +90,8 @@ def _tilt(excess: Tensor, p: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
     low, high = torch.full_like(guess, -70.0), torch.full_like(guess, 70.0)
     # log theta between bounds that stay valid: KL grows with theta, from 0 to -log P_min > radius.
     phi = guess.log().clamp(-69.0, 69.0)
-    rows, done = torch.arange(len(radius)), torch.zeros(len(radius), dtype=torch.bool)
+    rows = torch.arange(len(radius), device=radius.device)
+    done = torch.zeros_like(radius, dtype=torch.bool)
     result, tilted = phi.clone(), torch.empty_like(excess)
     for _ in range(STEPS):
         theta = phi[rows].exp()

@@ -68,7 +68,7 @@ class MMD:
         """Return the kernel matrix on the context points, without the nugget; `"n n"`."""
         check_contexts("MMD.kernel", contexts)
         if self.matrix is not None:
-            matrix = torch.tensor(self.matrix, dtype=torch.float64)
+            matrix = torch.tensor(self.matrix, dtype=torch.float64, device=contexts.points.device)
             if len(contexts) == 1:  # all of the context is given: there is nowhere to move to
                 return matrix[:1, :1]
             if len(matrix) != len(contexts):
@@ -168,6 +168,22 @@ class MMDBall:
         best = torch.nn.functional.one_hot(place, f.shape[-1]).to(f)
         return squares.clamp_min(0.0).sqrt()[place], best
 
+    def ceiling(self, values: Tensor, radius: float | Tensor, alpha: float, beta: float) -> Tensor:
+        """Return an upper bound of alpha * worst case - beta * multiplier, without solving; `"*b"`.
+
+        The worst case v is convex in the radius: it lies below the chord from the mean at 0 to the minimum m at its
+        reach R, and falls the rest of the way to m at no more than today's slope, s >= (v - m) / (R - r). So alpha v -
+        beta s is at most alpha m + (alpha - beta / (R - r))_+ (chord - m).
+        """
+        problem = Problem.of("MMD.ceiling", values, radius, len(self.reference))
+        f, low = problem.values, problem.values.amin(-1)
+        reach, _ = self.reach_of_minimum(f)
+        left = (reach - problem.radius).clamp_min(0.0)
+        above = left / reach.clamp_min(1e-300) * (f @ self.reference - low)
+        rate = (alpha - beta / left.clamp_min(1e-300)).clamp_min(0.0)
+        slack = self.tolerance * alpha * (f.amax(-1) - low)  # a solved value may lie that much above the true one
+        return (alpha * low + rate * above + slack).reshape(problem.shape)
+
     def slope_at_zero(self, f: Tensor) -> Tensor:
         """Return the multiplier at radius 0, min |g| over g with f + g constant where p > 0 and no less elsewhere.
 
@@ -188,7 +204,7 @@ class MMDBall:
 
     @cached_property
     def _factor(self) -> tuple[Tensor, bool]:
-        full = self.kernel + self.nugget * torch.eye(len(self.kernel), dtype=torch.float64)
+        full = self.kernel + self.nugget * torch.eye(len(self.kernel)).to(self.kernel)
         factor, failed = torch.linalg.cholesky_ex(full)
         singular = bool(failed) or float(factor.diagonal().min()) <= 1e-7 * float(factor.diagonal().max())
         return factor, singular
@@ -206,7 +222,7 @@ class MMDBall:
                 "MMD(nugget=0): the slope at radius 0 needs a kernel matrix that can be inverted, and this one is "
                 "singular to rounding; give a nugget, such as MMD(length_scale, nugget=1e-6), or fewer contexts."
             )
-        eye = torch.eye(len(self.kernel), dtype=torch.float64)
+        eye = torch.eye(len(self.kernel)).to(self.kernel)
         return torch.as_tensor(torch.linalg.solve_triangular(self._factor[0], eye, upper=False))
 
     def _attached(self, problem: Problem, weights: Tensor, multiplier: Tensor) -> Tensor:
@@ -238,8 +254,8 @@ def _cone_slope(f: Tensor, whitener: Tensor, empty: Tensor) -> Tensor:
     z = z - torch.outer(z @ direction, direction)
     slopes = []
     for row in z:
-        h, _ = nnls(basis.numpy(), row.numpy())
-        slopes.append(row - basis @ torch.from_numpy(h))
+        h, _ = nnls(basis.cpu().numpy(), row.cpu().numpy())
+        slopes.append(row - basis @ torch.from_numpy(h).to(basis))
     rest = torch.stack(slopes)  # the gradient of |rest| in f is L^-T rest / |rest|, with h held
     number = rest.norm(dim=-1)
     pull = (rest / number.clamp_min(1e-300)[:, None]) @ whitener

@@ -47,7 +47,7 @@ class Wasserstein:
         rows = check_weights("Wasserstein.distance", weights, contexts)
         flat = rows.reshape(-1, len(contexts))
         costs = [_transport_cost(row, contexts) for row in flat]
-        return torch.tensor(costs, dtype=torch.float64).reshape(rows.shape[:-1])
+        return torch.tensor(costs, dtype=torch.float64, device=rows.device).reshape(rows.shape[:-1])
 
     def on(self, contexts: Contexts) -> WassersteinBall:
         """Return the worst case over this reference."""
@@ -130,7 +130,7 @@ class WassersteinBall:
         return problem.answer(share * q_far + (1.0 - share) * q_near, multiplier)
 
     def _arrived(self, plans: Plans) -> Tensor:
-        weights = torch.zeros(len(plans.target), len(self.reference), dtype=torch.float64)
+        weights = self.reference.new_zeros(len(plans.target), len(self.reference))
         mass = self.reference[self.support]
         return weights.scatter_add_(-1, plans.target, (mass / mass.sum()).expand_as(plans.target))
 
@@ -154,7 +154,11 @@ class WassersteinBall:
             (f[start : start + size, None, :] + level[start : start + size, None, None] * self.gaps).argmin(-1)
             for start in range(0, len(f), size)
         ]
-        found = torch.cat(targets) if targets else torch.zeros(0, len(self.gaps), dtype=torch.int64)
+        found = (
+            torch.cat(targets)
+            if targets
+            else torch.zeros(0, len(self.gaps), dtype=torch.int64, device=self.gaps.device)
+        )
         # At lambda 0 ties are broken by distance: the nearest of the least.
         return self._costed(f, torch.where((level == 0)[:, None], self._nearest_least(f), found))
 
@@ -192,7 +196,7 @@ def _transport_cost(weights: Tensor, contexts: Contexts) -> float:
     from scipy.optimize import linprog
     from scipy.sparse import kron
 
-    p, q = contexts.weights.numpy(), weights.numpy()
+    p, q = contexts.weights.cpu().numpy(), weights.cpu().numpy()
     sources, sinks = np.flatnonzero(p > 0), np.flatnonzero(q > 0)
     cost = torch.cdist(contexts.points[sources], contexts.points[sinks], compute_mode="donot_use_mm_for_euclid_dist")
     s, t = len(sources), len(sinks)
@@ -202,7 +206,7 @@ def _transport_cost(weights: Tensor, contexts: Contexts) -> float:
 
     rows = vstack([leave, arrive.tocsr()[:-1]]) if t > 1 else leave
     totals = np.r_[p[sources] / p[sources].sum(), (q[sinks] / q[sinks].sum())[:-1]]
-    answer = linprog(cost.numpy().ravel(), A_eq=rows, b_eq=totals, bounds=(0, None))
+    answer = linprog(cost.cpu().numpy().ravel(), A_eq=rows, b_eq=totals, bounds=(0, None))
     if answer.status != 0:
         raise SolverError(f"Wasserstein.distance: the linear programme failed: {answer.message}")
     return float(answer.fun)

@@ -43,6 +43,14 @@ class Ball(Protocol):
 
 
 @runtime_checkable
+class Screening(Protocol):
+    """A ball whose worst cases are dear and have a cheap bound: where a maximum is sought, most need no solving."""
+
+    def ceiling(self, values: Tensor, radius: float | Tensor, alpha: float, beta: float) -> Tensor:
+        """Return an upper bound of alpha * worst case - beta * multiplier for values `"*b n"`; `"*b"`."""
+
+
+@runtime_checkable
 class Divergence(Protocol):
     """A distance between distributions on `Contexts`, with its inner worst case; `steep` where its slope at 0 is infinite."""
 
@@ -85,7 +93,8 @@ class Problem:
     def answer(self, weights: Tensor, multiplier: Tensor) -> WorstCase:
         """Return the worst case for weights `"b n"`, with Danskin's gradient, in the caller's shape."""
         weights = weights.detach()
-        value = torch.bmm(weights[:, None, :], self.values[:, :, None]).reshape(-1)  # no temporary of their size
+        # As a batch of products: no temporary of their size, whose fresh memory costs more than the sums.
+        value = torch.bmm(weights[:, None, :], self.values[:, :, None]).reshape(-1)
         return WorstCase(
             value.reshape(self.shape),
             weights.reshape(*self.shape, weights.shape[-1]),
@@ -133,15 +142,19 @@ def least(values: Tensor, support: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return low, (values == low[:, None]) & support, high
 
 
-def in_blocks(
-    function: Callable[[Tensor, Tensor], tuple[Tensor, ...]], f: Tensor, radius: Tensor
-) -> tuple[Tensor, ...]:
-    """Return `function(f, radius)` for rows `"b n"`, done in blocks that stay in a core's cache."""
+def in_blocks(function: Callable[..., tuple[Tensor, ...]], f: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
+    """Return `function(f, *others)` for rows `"b n"` and `"b"`, done in blocks that stay in a core's cache."""
     size = max(1, BLOCK // f.shape[-1]) if f.device.type == "cpu" else max(1, len(f))
     if len(f) <= size:
-        return function(f, radius)
-    parts = [function(f[start : start + size], radius[start : start + size]) for start in range(0, len(f), size)]
-    return tuple(torch.cat(part) for part in zip(*parts, strict=True))
+        return function(f, *others)
+    wholes: tuple[Tensor, ...] = ()
+    for start in range(0, len(f), size):
+        rows = slice(start, start + size)
+        parts = function(f[rows], *(other[rows] for other in others))
+        wholes = wholes or tuple(part.new_empty((len(f), *part.shape[1:])) for part in parts)
+        for whole, part in zip(wholes, parts, strict=True):
+            whole[rows] = part
+    return wholes
 
 
 def largest(f: Tensor, count: int) -> Tensor:

@@ -6,6 +6,8 @@ clock, `recorded_at` the journal's. Each body carries its version `v`; a newer o
 
 from __future__ import annotations
 
+import time
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -76,6 +78,14 @@ class Journal(Protocol):
     def delete(self, study: str) -> None:
         """Delete a study and its events."""
         ...
+
+
+def new_key() -> str:
+    """Return a key for one call: the time, then chance.
+
+    Keys that grow with time meet in one page of the database's index; scattered ones would rewrite it all over.
+    """
+    return f"{time.time_ns():016x}{uuid.uuid4().hex[:16]}"
 
 
 def numbered_keys(key: str, count: int) -> list[str]:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
+import torch
+
 from windward import check
 from windward.codec import decode
 from windward.errors import JournalError, WindwardError
@@ -25,14 +27,15 @@ BY_CALLER = "key:"
 class History:
     """What the log says: the space, the policy in force, the trials, the last fit. Only `apply` changes it."""
 
-    def __init__(self, study: str, table: Mapping[str, type]) -> None:
-        self.study, self.table = study, table
+    def __init__(self, study: str, table: Mapping[str, type], device: torch.device) -> None:
+        self.study, self.table, self.device = study, table, device
         self.head = 0  # the last seq applied
         self.space: Space
         self.policy: Policy
         self.direction: Literal["maximize", "minimize"] = "maximize"
         self.seed = 0
-        self.hyperparameters: Hyperparameters | None = None  # of the last suggestion that fitted any
+        self.hyperparameters: Hyperparameters | None = None  # of the last suggestion that had any
+        self.fitted = 0  # the last event that their fit knew of
         self.calls: dict[str, Event] = {}  # by the keys that callers brought
         self._rows: list[Trial] = []
         self._asks = 0
@@ -45,7 +48,7 @@ class History:
     @property
     def trials(self) -> Trials:
         """The trials as they are now; immutable."""
-        return Trials(self.space, tuple(self._rows), self.sign)
+        return Trials(self.space, tuple(self._rows), self.sign, self.device)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -96,11 +99,13 @@ class History:
                 asked_at=event.at,
                 context_at=event.at if whole and context else None,
                 turn=self._asks,
+                changed=event.seq,
             ),
         )
         self._asks += 1
         if fit is not None:
             self.hyperparameters = fit
+            self.fitted = check.whole("body", "fitted", body.get("fitted", body["read"]), low=0)  # not in older logs
 
     def _added(self, event: Event, body: dict[str, Any]) -> None:
         trial = Trial(
@@ -112,6 +117,7 @@ class History:
             noise=_number(body, "noise"),
             context_at=event.at,
             told_at=event.at,
+            changed=event.seq,
         )
         self._grow(event, trial)
 
@@ -157,7 +163,7 @@ class History:
 
     def _put(self, event: Event, **changes: Any) -> None:
         trial = self._of(event)
-        self._rows[trial.id] = replace(trial, **changes)
+        self._rows[trial.id] = replace(trial, **changes, changed=event.seq)
 
     def _grow(self, event: Event, trial: Trial) -> None:
         if event.trial != trial.id:

@@ -6,12 +6,11 @@ A caller's key is stored with a mark before it, so that it can meet neither a ke
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Mapping
 from typing import Any
 
 from windward.errors import ArgumentError, TrialError
-from windward.journal.events import Event
+from windward.journal.events import Event, new_key
 from windward.journal.fold import BY_CALLER, History
 from windward.results import Suggestion
 
@@ -22,7 +21,7 @@ ALLOWED = re.compile(r"[!-.0-~]{1,200}")
 def key_for(call: str, given: str | None) -> str:
     """Return the key to store for a call: the caller's, marked as such, or a new one."""
     if given is None:
-        return uuid.uuid4().hex
+        return new_key()
     if not isinstance(given, str) or not ALLOWED.fullmatch(given):
         raise ArgumentError(
             f"{call}(key={given!r}): a key is 1 to 200 printable ASCII characters without spaces and slashes."

@@ -27,6 +27,8 @@ from torch.autograd.function import once_differentiable
 SPLIT_RESIDUAL = 1e-13
 # Doubles per block of the largest intermediate (16 MiB): larger blocks fall out of the cache and gain nothing.
 BLOCK = 2**21
+# On an accelerator a block must be large enough to occupy it: 1 GiB.
+LARGE_BLOCK = 2**27
 
 
 @dataclass(frozen=True)
@@ -83,9 +85,9 @@ def product_marginals(x: Tensor, observations: Observations, parts: Split) -> tu
     return _ProductMarginals.apply(x, observations, parts)  # type: ignore[no-any-return, no-untyped-call]
 
 
-def blocks(count: int, rank: int, n: int) -> list[slice]:
+def blocks(count: int, rank: int, n: int, device: torch.device) -> list[slice]:
     """Return slices of `count` decisions whose largest intermediate, `rank` by `n` each, fits a block."""
-    size = max(1, BLOCK // max(1, rank * n))
+    size = max(1, (BLOCK if device.type == "cpu" else LARGE_BLOCK) // max(1, rank * n))
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
 
@@ -99,7 +101,7 @@ class _ProductMarginals(torch.autograd.Function):
         mean = (kx * observations.alpha) @ parts.kc.T * observations.amplitude
         variance = torch.empty_like(mean)
         keep, solved = x.requires_grad, []
-        for block in blocks(len(x), parts.rank, parts.kc.shape[1]):
+        for block in blocks(len(x), parts.rank, parts.kc.shape[1], x.device):
             t = (kx[block, None, :] * parts.inner) @ observations.inverse.T
             if parts.outer is None:
                 torch.sum(t.square() if keep else t.square_(), dim=-1, out=variance[block])

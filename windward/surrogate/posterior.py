@@ -50,11 +50,11 @@ class Inputs:
 
     def x(self, x: Tensor) -> Tensor:
         """Return scaled decisions."""
-        return (x * self.x_rates).clamp(-FARTHEST, FARTHEST)
+        return (x.to(self.x_rates.device) * self.x_rates).clamp(-FARTHEST, FARTHEST)
 
     def c(self, points: Tensor) -> Tensor:
         """Return scaled contexts."""
-        return ((points - self.c_origin) * self.c_rates).clamp(-FARTHEST, FARTHEST)
+        return ((points.to(self.c_rates.device) - self.c_origin) * self.c_rates).clamp(-FARTHEST, FARTHEST)
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,7 @@ class GaussianPosterior:
     noise: Tensor  # "n" noise variances
     shift: float
     scale: float
+    base: int  # rows that were factorised at once; the others came row by row
     _last_split: list[tuple[Tensor, Split]] = field(default_factory=list, compare=False, repr=False)
 
     @property
@@ -85,7 +86,7 @@ class GaussianPosterior:
 
     def marginals(self, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and standard deviation of f at every decision `"*b d"` and context `"n k"`; `"*b n"` each."""
-        rows = x.reshape(-1, x.shape[-1])
+        rows = x.reshape(-1, x.shape[-1]).to(self.zx.device)
         if self.kernel == "squared_exponential":
             observed = Observations(
                 self.zx, self.inputs.x_rates, self.inverse, self.alpha, self.hyperparameters.amplitude
@@ -100,7 +101,7 @@ class GaussianPosterior:
 
     def context_slopes(self, x: Tensor, points: Tensor) -> ContextSlopes:
         """Return mean and deviation `"*b n"` with their gradients in the context `"*b n k"`, differentiable in x."""
-        rows = x.reshape(-1, x.shape[-1])
+        rows = x.reshape(-1, x.shape[-1]).to(self.zx.device)
         found = context_slopes(self, rows, points, LEAST_VARIANCE * self.hyperparameters.amplitude)
         shape = (*x.shape[:-1], len(points))
         return ContextSlopes(
@@ -144,7 +145,7 @@ class GaussianPosterior:
         if len(x) == 0:
             return self
         zx, zc = self.inputs.x(x), self.inputs.c(c)
-        noise = torch.full((len(x),), self.hyperparameters.noise, dtype=x.dtype, device=x.device)
+        noise = torch.full((len(x),), self.hyperparameters.noise, dtype=zx.dtype, device=zx.device)
         factor, inverse = extend_factor(
             self.factor,
             self.inverse,
@@ -166,6 +167,39 @@ class GaussianPosterior:
         seen = self.factor @ (self.factor.T @ self.alpha)
         centred = torch.cat([seen, (y - self.shift) / self.scale - self.hyperparameters.mean])
         return replace(grown, alpha=inverse.T @ (inverse @ centred), _last_split=[])
+
+    def holds(self, kernel: KernelName, hyperparameters: Hyperparameters, base: int, zx: Tensor, zc: Tensor) -> bool:
+        """Whether this is what these scaled inputs give with these hyper-parameters, as far as its rows go."""
+        return (
+            (self.kernel, self.hyperparameters, self.base) == (kernel, hyperparameters, base)
+            and torch.equal(self.zx, zx[: self.size])
+            and torch.equal(self.zc, zc[: self.size])
+        )
+
+    def with_row(self, zx: Tensor, zc: Tensor) -> GaussianPosterior:
+        """Return the posterior with one more row of scaled inputs `"1 d"`, `"1 k"`, its value not yet known."""
+        noise = torch.full((1,), self.hyperparameters.noise, dtype=zx.dtype, device=zx.device)
+        factor, inverse = extend_factor(
+            self.factor,
+            self.inverse,
+            self.covariance(zx, zc, self.zx, self.zc),
+            self.covariance(zx, zc, zx, zc) + noise.diag(),
+        )
+        return replace(
+            self,
+            zx=torch.cat([self.zx, zx]),
+            zc=torch.cat([self.zc, zc]),
+            factor=factor,
+            inverse=inverse,
+            noise=torch.cat([self.noise, noise]),
+            alpha=torch.cat([self.alpha, torch.zeros_like(noise)]),
+            _last_split=[],
+        )
+
+    def with_values(self, centred: Tensor, shift: float, scale: float) -> GaussianPosterior:
+        """Return the posterior of these standardised values less the mean, one for each row."""
+        alpha = self.inverse.T @ (self.inverse @ centred)
+        return replace(self, alpha=alpha, shift=shift, scale=scale, _last_split=[])
 
     def covariance(self, zx: Tensor, zc: Tensor, zx_other: Tensor, zc_other: Tensor) -> Tensor:
         """Return prior covariances between scaled inputs, pair by pair; `"a b"`."""
@@ -190,7 +224,7 @@ class GaussianPosterior:
         amplitude = self.hyperparameters.amplitude
         sx, sc = squared_distances(self.inputs.x(x), self.zx), squared_distances(self.inputs.c(points), self.zc)
         means, variances = [], []
-        for block in blocks(len(x), len(points), self.size):
+        for block in blocks(len(x), len(points), self.size, x.device):
             k = amplitude * kernel_value(self.kernel, sx[block, None, :] + sc)  # "b m n"
             means.append(k @ self.alpha)
             variances.append(amplitude - (k @ self.inverse.T).square().sum(-1))

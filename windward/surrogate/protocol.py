@@ -60,10 +60,16 @@ class Surrogate(Protocol):
 
 @dataclass(frozen=True)
 class Start:
-    """Hyper-parameters from an earlier fit: to search from, or (`keep`) to use as they are."""
+    """Hyper-parameters from an earlier fit: to search from, or (`keep`) to use as they are.
+
+    `fitted` is the last event that fit knew of; `previous` a posterior of an earlier suggestion, which may save work and
+    never changes a result.
+    """
 
     hyperparameters: Hyperparameters | None = None
     keep: bool = False
+    fitted: int = 0
+    previous: Posterior | None = None
 
 
 @dataclass(frozen=True)
@@ -72,3 +78,4 @@ class Believed:
 
     posterior: Posterior
     recent: tuple[Tensor, Tensor] | None = None
+    arrived: Posterior | None = None  # before anything was imagined: what the next suggestion can start from

@@ -1,0 +1,1 @@
+"""The papers' experiments: problems, methods on them, records, tables and figures."""

@@ -1,0 +1,193 @@
+"""The command line of the experiments: `windward bench list`, `run` and `report`.
+
+Only click is imported here; what needs torch or a plotting library is imported by the command that needs it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from windward.errors import WindwardError
+
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+def _seeds(context: click.Context, parameter: click.Parameter, text: str | None) -> int | tuple[int, ...] | None:
+    """Read `5` (the first five of the paper's), `100-104`, or `3,7,9`."""
+    if text is None:
+        return None
+    if re.fullmatch(r"[1-9]\d*", text):
+        return int(text)
+    span = re.fullmatch(r"(\d+)-(\d+)", text)
+    if span and int(span[1]) <= int(span[2]):
+        return tuple(range(int(span[1]), int(span[2]) + 1))
+    if re.fullmatch(r"\d+(,\d+)+,?|\d+,", text):
+        return tuple(dict.fromkeys(int(part) for part in text.split(",") if part))
+    raise click.BadParameter(f"{text!r} is no count (5), range (100-104) or list (3,7,9).", context, parameter)
+
+
+def _names(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[str, ...] | None:
+    """Read names with commas between them."""
+    if text is None:
+        return None
+    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not names:
+        raise click.BadParameter("give at least one name.", context, parameter)
+    return names
+
+
+@click.group()
+def bench() -> None:
+    """The papers' experiments: run them, resume them, report them."""
+
+
+@bench.command("list")
+def list_command() -> None:
+    """List the experiments, and what each shows."""
+    from windward.bench.experiments import experiments
+
+    for found in experiments().values():
+        runs = sum(len(found.runs_on(case)) for case in found.cases) * len(found.seeds)
+        rounds = sorted({case.rounds or found.rounds for case in found.cases})
+        click.echo(f"{found.name:<20} {found.source}: {found.shows}")
+        click.echo(
+            f"{'':<20} {len(found.cases)} problems, {len(found.methods)} methods, {len(found.seeds)} seeds, "
+            f"{'/'.join(map(str, rounds))} rounds: {runs} runs"
+        )
+
+
+@bench.command()
+@click.argument("experiment")
+@click.option("--seeds", callback=_seeds, help="How many of the paper's seeds, a range 100-104, or a list 3,7,9.")
+@click.option("--rounds", type=click.IntRange(min=1), help="Rounds of every run, in place of the paper's.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes at once; one per core (tables of times: one).")
+@click.option("--out", type=FOLDER, help="Folder of the records.  [default: bench-results/<experiment>[-quick]]")
+@click.option("--quick", is_flag=True, help="A small size, under three minutes on two cores.")
+@click.option("--data", type=click.Path(file_okay=False, exists=True, path_type=Path), help="Folder of the data files.")
+@click.option("--substitutes", is_flag=True, help="Where data are missing, run a problem that needs none in its place.")
+@click.option("--problems", callback=_names, help="Only these problems, with commas between them.")
+@click.option("--methods", callback=_names, help="Only these methods, with commas between them.")
+@click.option(
+    "--with",
+    "extras",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A Python file with METHODS or PROBLEMS of your own.",
+)
+def run(
+    experiment: str,
+    seeds: int | tuple[int, ...] | None,
+    rounds: int | None,
+    workers: int | None,
+    out: Path | None,
+    quick: bool,
+    data: Path | None,
+    substitutes: bool,
+    problems: tuple[str, ...] | None,
+    methods: tuple[str, ...] | None,
+    extras: Path | None,
+) -> None:
+    """Run EXPERIMENT, or go on with it: runs that are finished are not repeated.
+
+    Example: windward bench run huang2024-fig1 --quick
+    """
+    _told(lambda: _run(experiment, seeds, rounds, workers, out, quick, data, substitutes, problems, methods, extras))
+
+
+@bench.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option("--out", type=FOLDER, help="Folder of tables and figures.  [default: report, in the first folder given]")
+@click.option(
+    "--compact",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the records in their compact form to this .jsonl.gz; a report can be made from it.",
+)
+@click.option("--figures/--no-figures", default=True, show_default=True, help="Figures as PNG and HTML.")
+def report(paths: tuple[Path, ...], out: Path | None, compact: Path | None, figures: bool) -> None:
+    """Make tables, paired comparisons and figures from the records in PATHS (folders, .jsonl or .jsonl.gz files).
+
+    Example: windward bench report bench-results/huang2024-fig1
+    """
+    _told(lambda: _report(paths, out, compact, figures))
+
+
+def _told(work: Callable[[], None]) -> None:
+    """Do it; an error of Windward's own is a message, not a traceback."""
+    try:
+        work()
+    except WindwardError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _run(
+    name: str,
+    seeds: int | tuple[int, ...] | None,
+    rounds: int | None,
+    workers: int | None,
+    out: Path | None,
+    quick: bool,
+    data: Path | None,
+    substitutes: bool,
+    problems: tuple[str, ...] | None,
+    methods: tuple[str, ...] | None,
+    extras: Path | None,
+) -> None:
+    from windward.bench.experiments import experiment as registered
+    from windward.bench.runner import Settings, run_experiment
+    from windward.bench.watching import watcher
+
+    found = registered(name)
+    if isinstance(seeds, int):
+        if seeds > len(found.seeds):
+            low, high = found.seeds[0], found.seeds[0] + seeds - 1
+            raise click.UsageError(
+                f"--seeds {seeds}: {name} has {len(found.seeds)}; name more by --seeds {low}-{high}."
+            )
+        seeds = found.seeds[:seeds]
+    folder = out or Path("bench-results") / (f"{name}-quick" if quick else name)
+    settings = Settings(
+        out=folder,
+        seeds=seeds,
+        rounds=rounds,
+        workers=workers,
+        quick=quick,
+        data=data,
+        substitutes=substitutes,
+        cases=problems,
+        methods=methods,
+        extras=extras,
+    )
+    with watcher(name, sys.stderr) as watching:
+        try:
+            outcome = run_experiment(found, settings, watching)
+        except KeyboardInterrupt:
+            watching.close()
+            click.echo(f"stopped; finished runs are in {folder}, the same command goes on from there.", err=True)
+            raise SystemExit(130) from None
+    click.echo(f"{outcome.done} runs done, {outcome.skipped} there before, {len(outcome.failures)} failed; in {folder}")
+    if outcome.failures:
+        for failure in outcome.failures:
+            job = failure.job
+            last = failure.trace.strip().splitlines()[-1]
+            click.echo(f"failed: {job.case}, {job.method}, seed {job.seed}: {last}", err=True)
+        raise SystemExit(1)
+    click.echo(f"next: windward bench report {folder}")
+
+
+def _report(paths: tuple[Path, ...], out: Path | None, compact: Path | None, figures: bool) -> None:
+    from windward.bench.records import read_all, write_compact
+    from windward.bench.report import write_report
+
+    found, torn = read_all(paths)
+    if torn:
+        click.echo(f"{torn} torn line(s) passed over: a process was killed while it wrote.", err=True)
+    if compact is not None:
+        click.echo(f"{compact}: {len(found)} runs, {write_compact(found, compact)} bytes")
+    first = paths[0] if paths[0].is_dir() else paths[0].parent
+    written = write_report(found, out or first / "report", figures=figures)
+    for page in written:
+        click.echo(str(page))

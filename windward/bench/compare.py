@@ -1,0 +1,148 @@
+"""From records to numbers: curves over seeds, their means and errors, and paired differences for claimed orders.
+
+A difference is paired: the same seed is the same world for both methods. Its interval is mean +- t * s / sqrt(n), t the 97.5 %
+quantile of Student's distribution with n - 1 degrees of freedom. A claimed order holds where the interval lies on its side of
+zero, does not hold where it lies on the other, and is undecided otherwise. Two methods are level where the interval lies
+within a fifth of their mean size around zero, not level where it lies outside.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windward.bench.experiment import Claim, Curve, Experiment, Panel, Record
+
+Array: TypeAlias = NDArray[np.float64]
+Verdict: TypeAlias = Literal["holds", "does not hold", "undecided", "not run"]
+
+
+# Curves that differ by less than this share of their size are drawn upon each other: "about as good".
+LEVEL = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """The runs behind one curve: `values[seed, place]` at the rounds `at`, by seed."""
+
+    curve: Curve
+    seeds: tuple[int, ...]
+    at: tuple[int, ...]
+    values: Array
+
+    def mean(self) -> Array:
+        """Return the mean over seeds at each place, NaN where one of them has no value yet."""
+        result: Array = self.values.mean(0)
+        return result
+
+    def error(self) -> Array:
+        """Return the standard error of the mean, NaN for one seed."""
+        if len(self.seeds) < 2:
+            return np.full(len(self.at), math.nan)
+        result: Array = self.values.std(0, ddof=1) / math.sqrt(len(self.seeds))
+        return result
+
+    def column(self, mark: int) -> Array | None:
+        """Return the values of all seeds at a mark, None where the runs do not reach it."""
+        return self.values[:, self.at.index(mark)] if mark in self.at else None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much better the first method is than the second, at a mark: the mean over pairs and its 95 % interval."""
+
+    claim: Claim
+    mark: int
+    pairs: int
+    mean: float
+    low: float
+    high: float
+    verdict: Verdict
+
+
+def of_experiment(experiment: Experiment, records: Iterable[Record]) -> list[Record]:
+    """Return the records that belong to an experiment's world, cases and methods."""
+    methods = {case.name: experiment.runs_on(case) for case in experiment.cases}
+    return [r for r in records if r["world"] == experiment.world and r["method"] in methods.get(r["problem"], ())]
+
+
+def longest(records: Sequence[Record]) -> list[Record]:
+    """Return, for each problem, the records with the most rounds: those of a quick look do not mix with the others."""
+    most: dict[str, int] = {}
+    for record in records:
+        most[record["problem"]] = max(most.get(record["problem"], 0), record["rounds"])
+    return [record for record in records if record["rounds"] == most[record["problem"]]]
+
+
+def runs_of(panel: Panel, records: Sequence[Record]) -> dict[str, Runs]:
+    """Return the runs of a panel's curves by label; a curve without runs is left out."""
+    found = {}
+    for curve in panel.curves:
+        series = curve.series or panel.metric.name
+        rows = {
+            record["seed"]: record
+            for record in records
+            if (record["problem"], record["method"]) == (curve.case, curve.method) and series in record["series"]
+        }
+        if not rows:
+            continue
+        seeds = tuple(sorted(rows))
+        values = np.array([rows[seed]["series"][series] for seed in seeds], dtype=np.float64)
+        at = rows[seeds[0]].get("at") or range(1, values.shape[1] + 1)
+        found[curve.label] = Runs(curve, seeds, tuple(at), values)
+    return found
+
+
+def marks_of(panel: Panel, runs: Mapping[str, Runs]) -> list[int]:
+    """Return the panel's marks that its runs reach, and their last round where that is none of them."""
+    if not runs:
+        return []
+    last = min(found.at[-1] for found in runs.values())
+    reached = [mark for mark in panel.marks if mark < last and all(mark in found.at for found in runs.values())]
+    return [*reached, last]
+
+
+def difference(claim: Claim, panel: Panel, runs: Mapping[str, Runs]) -> Difference:
+    """Return the paired difference behind a claim, at the last mark, and what it says of the claim."""
+    marks = marks_of(panel, runs)
+    first, second = runs.get(claim.first), runs.get(claim.second)
+    if not marks or first is None or second is None:
+        return Difference(claim, 0, 0, math.nan, math.nan, math.nan, "not run")
+    mark = marks[-1]
+    gaps = _paired(first, second, mark, -1.0 if panel.metric.lower else 1.0)
+    if len(gaps) < 2 or not np.isfinite(gaps).all():
+        mean = float(gaps.mean()) if len(gaps) else math.nan
+        return Difference(claim, mark, len(gaps), mean, math.nan, math.nan, "undecided")
+    from scipy.stats import t  # here: its import takes half a second
+
+    half = float(t.ppf(0.975, len(gaps) - 1) * gaps.std(ddof=1) / math.sqrt(len(gaps)))
+    mean, place = float(gaps.mean()), (first.at.index(mark), second.at.index(mark))
+    size = 0.5 * (abs(float(first.mean()[place[0]])) + abs(float(second.mean()[place[1]])))
+    verdict = judged(claim, mean - half, mean + half, LEVEL * size)
+    return Difference(claim, mark, len(gaps), mean, mean - half, mean + half, verdict)
+
+
+def judged(claim: Claim, low: float, high: float, margin: float) -> Verdict:
+    """Return what an interval of the first method's advantage says of a claim; `margin` is what counts as level."""
+    if claim.relation == "level":
+        if -margin <= low and high <= margin:
+            return "holds"
+        return "does not hold" if low > margin or high < -margin else "undecided"
+    if low > 0.0:
+        return "holds"
+    return "does not hold" if high < 0.0 else "undecided"
+
+
+def _paired(first: Runs, second: Runs, mark: int, sign: float) -> Array:
+    ours, theirs = first.column(mark), second.column(mark)
+    if ours is None or theirs is None:
+        return np.zeros(0)
+    common = [seed for seed in first.seeds if seed in second.seeds]
+    one = {seed: ours[place] for place, seed in enumerate(first.seeds)}
+    other = {seed: theirs[place] for place, seed in enumerate(second.seeds)}
+    return sign * np.array([one[seed] - other[seed] for seed in common], dtype=np.float64)

@@ -1,0 +1,21 @@
+"""The papers' experiments by name: `experiment("huang2024-fig1")`; each is a value that says what is run and what is shown."""
+
+from __future__ import annotations
+
+from windward.bench.experiment import Experiment, check_known
+from windward.bench.experiments import huang, micheli, nguyen, tay, verma
+
+_BY_NAME: dict[str, Experiment] = {
+    found.name: found for module in (huang, micheli, tay, verma, nguyen) for found in module.EXPERIMENTS
+}
+
+
+def experiments() -> dict[str, Experiment]:
+    """Return every experiment by its name, in the papers' order."""
+    return dict(_BY_NAME)
+
+
+def experiment(name: str) -> Experiment:
+    """Return one experiment; an unknown name is refused with near ones."""
+    check_known("windward bench", "experiment", [name], _BY_NAME)
+    return _BY_NAME[name]

@@ -1,0 +1,75 @@
+"""Decisions from a list: a maximizer that tries every one, and a design that draws from it.
+
+A problem with a finite set of decisions is played with these in place of a policy's own, so that every method chooses among
+the same decisions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from windward.bench.problem import Problem
+from windward.design import DESIGN_STREAM, hash_seed
+from windward.maximize import Acquisition, best, values_of
+from windward.parameters import Integer, Real
+from windward.policy import Policy
+from windward.region import Region
+from windward.space import Space
+
+Points = Sequence[Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Evaluate every listed decision (in the unit cube) and take the best."""
+
+    points: Points
+
+    @cached_property
+    def tensor(self) -> Tensor:
+        """The decisions; `"n d"`."""
+        return torch.tensor(self.points, dtype=torch.float64)
+
+    def __call__(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> Tensor:
+        return best(self.tensor, values_of(acquisition, self.tensor), region)
+
+
+@dataclass(frozen=True)
+class ListedDesign:
+    """Draw from the listed decisions (in the unit cube), each with the same chance, for `count` rounds; None: for ever."""
+
+    points: Points
+    count: int | None = None
+
+    def rounds(self, space: Space) -> float:
+        """Return how many rounds the design lasts."""
+        return math.inf if self.count is None else self.count
+
+    def __call__(self, round: int, region: Region, seed: int) -> Tensor:
+        # Rounds have the streams from 0 upward, and the Sobol design the one at DESIGN_STREAM: these lie above it.
+        generator = torch.Generator().manual_seed(hash_seed(seed, DESIGN_STREAM + 1 + round))
+        place = int(torch.randint(len(self.points), (1,), generator=generator))
+        return torch.tensor(self.points[place], dtype=torch.float64)
+
+
+PARTS = (Listed, ListedDesign)
+
+
+def among_listed(policy: Policy, problem: Problem) -> Policy:
+    """Return the policy choosing among the problem's decisions alone, where it lists them."""
+    if problem.decisions is None:
+        return policy
+    unit = torch.empty_like(problem.decisions)
+    for column, parameter in enumerate(problem.space.decision.values()):
+        assert isinstance(parameter, Real | Integer), "listed decisions are numbers"
+        unit[:, column] = torch.from_numpy(parameter.to_unit(problem.decisions[:, column].numpy()))[:, 0]
+    points = tuple(tuple(row) for row in unit.tolist())
+    rounds = policy.design.rounds(problem.space)
+    design = ListedDesign(points, None if math.isinf(rounds) else int(rounds))
+    return replace(policy, maximize=Listed(points), design=design)

@@ -1,0 +1,262 @@
+"""One run: a study in memory plays a problem for some rounds, and becomes a record.
+
+The world's randomness (contexts, noise, delays) comes from generators seeded by the world's name, the case, the seed and
+the purpose, never by the method: methods meet the same world, and start from the same design where it is of one kind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from windward.asking import versions
+from windward.bench.experiment import Case, Experiment, Record
+from windward.bench.listed import PARTS, among_listed
+from windward.bench.metrics import Trace
+from windward.bench.problem import Problem
+from windward.bench.problems import entry
+from windward.bench.problems import problem as registered
+from windward.bench.problems.registry import DATA_VARIABLE
+from windward.errors import ArgumentError
+from windward.feedback import fit_arrived
+from windward.objectives import Objective
+from windward.parameters import Categorical, Integer, Parameter, Value
+from windward.policy import Policy
+from windward.study import Study
+from windward.surrogate import Start
+
+# Version of a record's fields; a reader refuses what it does not know.
+FORMAT = 1
+# Digits kept of what is recorded: enough for any figure, a third of the bytes.
+DIGITS = 7
+
+
+def world_seed(world: str, case: str, seed: int, purpose: str) -> int:
+    """Return the seed of one stream of the world's randomness: the same on every machine and for every method."""
+    text = "\x1f".join((world, case, str(seed), purpose))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
+
+
+def stand_in(case: Case, data: Path | None, substitutes: bool) -> str | None:
+    """Return the problem that takes the place of a case whose data are missing, None where its own is used."""
+    if not substitutes or not isinstance(case.problem, str):
+        return None
+    found = entry(case.problem)
+    folder = data or os.environ.get(DATA_VARIABLE)
+    missing = [name for name in found.files if folder is None or not (Path(folder) / name).is_file()]
+    return found.substitute if missing else None
+
+
+def make_problem(case: Case, seed: int, data: Path | None, substitutes: bool = False) -> Problem:
+    """Return the case's problem for a seed; with `substitutes`, one that needs no data where its own are missing."""
+    if isinstance(case.problem, str):
+        name = stand_in(case, data, substitutes) or case.problem
+        made = registered(name, seed=seed, data=data)
+    else:
+        made = case.problem(seed, data)
+    return made if case.delay is None else replace(made, delay=case.delay)
+
+
+@dataclass
+class _World:
+    """What nature does in each round: one draw per round and purpose, needed or not, so that methods stay paired."""
+
+    problem: Problem
+    contexts: torch.Generator
+    noise: torch.Generator
+    delays: torch.Generator
+
+    @staticmethod
+    def of(problem: Problem, world: str, case: str, seed: int) -> _World:
+        streams = [
+            torch.Generator().manual_seed(world_seed(world, case, seed, name))
+            for name in ("contexts", "noise", "delays")
+        ]
+        return _World(problem, *streams)
+
+    def draw(self, turn: int) -> tuple[Tensor, float, int | None]:
+        context = self.problem.draw(turn, self.contexts)
+        noise = self.problem.noise * float(torch.randn(1, generator=self.noise, dtype=torch.float64))
+        return context, noise, 0 if self.problem.delay is None else self.problem.delay(self.delays)
+
+
+def play(
+    problem: Problem,
+    policy: Policy,
+    rounds: int,
+    *,
+    world: str,
+    case: str,
+    seed: int,
+    reports: Mapping[str, Objective] | None = None,
+) -> tuple[Trace, float]:
+    """Play the rounds; return what happened, and the seconds that reports took.
+
+    A value is told after the ask at which it is due: a delay of 0 is told before the next ask. Contexts are revealed at
+    once. `reports` are objectives by which one of the evaluated decisions is reported after every round.
+    """
+    nature = _World.of(problem, world, case, seed)
+    policy = among_listed(policy, problem)
+    study = Study(problem.space, policy, seed=world_seed(world, case, seed, "study") % 2**53, parts=PARTS)
+    asked: list[tuple[Tensor, Tensor, float, float]] = []
+    due: dict[int, list[int]] = {}
+    reports = reports or {}
+    reported: dict[str, list[Tensor]] = {name: [] for name in reports}
+    arrived, ask_seconds, report_seconds = [-1] * rounds, [], 0.0
+    for turn in range(rounds):
+        context, noise, delay = nature.draw(turn)
+        shown = values_of(problem.space.context, context)
+        began = time.perf_counter()
+        suggestion = study.ask(context=shown) if problem.context_first else study.ask()
+        ask_seconds.append(time.perf_counter() - began)
+        if suggestion.context is not None and not problem.context_first:
+            context = numbers_of(problem.space.context, suggestion.context)  # a simulator's setting: the rule chose it
+        elif problem.space.context and not problem.context_first:
+            study.reveal(suggestion.id, shown)
+        decision = numbers_of(problem.space.decision, suggestion.decision)
+        value = float(problem.value(decision[None], context[None])[0])
+        asked.append((decision, context, value, value + noise))
+        if delay is not None:
+            due.setdefault(turn + delay, []).append(suggestion.id)
+        for id in due.pop(turn, []):
+            study.tell(id, asked[id][3])
+            arrived[id] = turn
+        if reports:
+            began = time.perf_counter()
+            for name, decision in report_decisions(study, reports).items():
+                reported[name].append(decision)
+            report_seconds += time.perf_counter() - began
+    trace = Trace(
+        decisions=torch.stack([row[0] for row in asked]),
+        contexts=torch.stack([row[1] for row in asked]),
+        values=torch.tensor([row[2] for row in asked], dtype=torch.float64),
+        received=torch.tensor([row[3] for row in asked], dtype=torch.float64),
+        arrived=torch.tensor(arrived),
+        seconds=torch.tensor(ask_seconds, dtype=torch.float64),
+        reports={name: torch.stack(rows) for name, rows in reported.items()},
+    )
+    return trace, report_seconds
+
+
+def run_one(
+    experiment: Experiment,
+    case_name: str,
+    method: str,
+    seed: int,
+    rounds: int,
+    data: Path | None = None,
+    *,
+    substitutes: bool = False,
+) -> Record:
+    """Run one case with one method and one seed; return its record."""
+    began = time.perf_counter()
+    case = experiment.case(case_name)
+    record: Record = {
+        "format": FORMAT,
+        "experiment": experiment.name,
+        "world": experiment.world,
+        "problem": case.name,
+        "method": method,
+        "seed": seed,
+        "rounds": rounds,
+        "stand_in": stand_in(case, data, substitutes),
+        "versions": versions(),
+        "threads": torch.get_num_threads(),
+        "began": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    if experiment.own is not None:
+        result = experiment.own(case, method, seed, rounds)
+        record["series"] = {name: rounded(values) for name, values in result.series.items()}
+        record["at"] = list(result.at)
+    else:
+        problem = make_problem(case, seed, data, substitutes)
+        record |= _study_fields(experiment, case, problem, method, seed, rounds)
+    record["seconds"] = rounded(time.perf_counter() - began)
+    return record
+
+
+def _study_fields(
+    experiment: Experiment, case: Case, problem: Problem, method: str, seed: int, rounds: int
+) -> dict[str, Any]:
+    policy = experiment.methods[method](problem)
+    trace, report_seconds = play(
+        problem, policy, rounds, world=experiment.world, case=case.name, seed=seed, reports=experiment.reports
+    )
+    return {
+        "decisions": rounded(trace.decisions.tolist()),
+        "contexts": rounded(trace.contexts.tolist()),
+        "values": rounded(trace.values.tolist()),
+        "received": rounded(trace.received.tolist()) if problem.noise else None,
+        "arrived": trace.arrived.tolist() if problem.delay is not None else None,
+        "reports": {name: rounded(rows.tolist()) for name, rows in trace.reports.items()} or None,
+        "series": {metric.name: rounded(metric.series(problem, trace).tolist()) for metric in experiment.metrics},
+        "ask_seconds": rounded(trace.seconds.tolist(), 4),
+        "ask_total": rounded(float(trace.seconds.sum())),
+        "report_seconds": rounded(report_seconds, 4),
+    }
+
+
+def report_decisions(study: Study, objectives: Mapping[str, Objective]) -> dict[str, Tensor]:
+    """Return, for each objective, the evaluated decision that is best by the posterior mean; NaN while there is none.
+
+    It is what `recommend()` gives under `Report(objective, "evaluated")`, without intervals and with one fit for all.
+    """
+    trials = study.policy.view(study.trials)
+    width = len(study.space.decision)
+    if not trials.arrived:
+        return dict.fromkeys(objectives, torch.full((width,), math.nan, dtype=torch.float64))
+    generator = torch.Generator().manual_seed(0)  # of context models that draw; those of the papers that report do not
+    contexts = study.policy.context_model(trials.space, trials, trials.space.encode_given(None), generator)
+    assert contexts is not None
+    posterior = fit_arrived(trials, study.policy.surrogate, Start())
+    with torch.no_grad():
+        mean = posterior.marginals(trials.dataset.x, contexts.points)[0]
+    found = {}
+    for name, objective in objectives.items():
+        place = int(objective.bind(contexts, trials.contexts_seen)(mean).argmax())
+        found[name] = numbers_of(study.space.decision, trials.arrived[place].decision)
+    return found
+
+
+def values_of(parameters: Mapping[str, Parameter], row: Tensor) -> dict[str, Value]:
+    """Return a row of numbers as the values a study takes: categories by their index, whole numbers as such."""
+    if len(row) != len(parameters):
+        raise ArgumentError(f"a problem gave {len(row)} numbers for {list(parameters)}; give one for each.")
+    return {
+        name: _value(parameter, number)
+        for (name, parameter), number in zip(parameters.items(), row.tolist(), strict=True)
+    }
+
+
+def numbers_of(parameters: Mapping[str, Parameter], values: Mapping[str, Value]) -> Tensor:
+    """Return a study's values as numbers in the space's order of names; `"d"`."""
+    row = [
+        parameter.choices.index(values[name]) if isinstance(parameter, Categorical) else values[name]
+        for name, parameter in parameters.items()
+    ]
+    return torch.tensor(row, dtype=torch.float64)
+
+
+def _value(parameter: Parameter, number: float) -> Value:
+    if isinstance(parameter, Categorical):
+        return parameter.choices[round(number)]
+    return round(number) if isinstance(parameter, Integer) else number
+
+
+def rounded(values: Any, digits: int = DIGITS) -> Any:
+    """Return numbers, or lists of them, with so many significant digits; None for what is not a number."""
+    if isinstance(values, Sequence):
+        return [rounded(value, digits) for value in values]
+    if isinstance(values, int):
+        return values
+    return float(f"{values:.{digits}g}") if math.isfinite(values) else None
