@@ -41,7 +41,8 @@ def write_report(records: Sequence[Record], folder: Path, *, figures: bool = Tru
 def with_strangers(experiment: Experiment, records: Sequence[Record]) -> Experiment:
     """Return the experiment with the methods and problems of the user's own that its records have."""
     family = [other for other in experiments().values() if other.world == experiment.world]
-    own = [record for record in records if record["world"] == experiment.world]
+    # By the experiment's name, not by its world: others of that world were not run with them.
+    own = [record for record in records if record["experiment"] == experiment.name]
     methods = {record["method"] for record in own} - {name for other in family for name in other.methods}
     problems = {record["problem"] for record in own} - {case.name for other in family for case in other.cases}
     return experiment.with_extras(dict.fromkeys(sorted(methods), _not_here), dict.fromkeys(sorted(problems), _not_here))

@@ -104,6 +104,7 @@ function forget() {
 }
 
 function showEntry(message) {
+  leaveButton.hidden = true;
   const field = make("input", { type: "password", id: "token", autocomplete: "off", required: true });
   const form = make("form", {}, make("label", { htmlFor: "token" }, "Token"), field,
     make("div", { className: "actions" }, make("button", { type: "submit" }, "Enter")));
@@ -115,7 +116,7 @@ function showEntry(message) {
   });
   main.replaceChildren(make("h1", {}, "Windward"),
     make("p", { className: "soft" }, "Enter the admin token, or a token of one study. It is kept until this tab is closed."),
-    message ? make("p", { className: "bad", role: "alert" }, message) : null, form);
+    ...(message ? [make("p", { className: "bad", role: "alert" }, message)] : []), form);
   field.focus();
 }
 
