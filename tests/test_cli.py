@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 import windward as ww
 from windward.cli import COMMANDS, main
+from windward.rephrase import as_command, as_request
 
 ROOT = Path(__file__).parents[1]
 DECLARATION = """
@@ -65,6 +66,28 @@ def test_every_command_has_help_an_example_and_json():
         assert answer.exit_code == 0 and "Example" in answer.output and "--json" in answer.output, name
         command = main.get_command(click.Context(main), name)
         assert f"windward {name}" in command.help, name
+
+
+def test_errors_advise_commands(shop):
+    run("ask", "shop")
+    run("tell", "shop", "0", "5", "-c", "demand=2")
+    said = run("tell", "shop", "0", "99").stderr
+    assert said.endswith("the first is kept; to correct it use windward amend shop 0 --value 99.0.\n"), said
+    said = run("reveal", "shop", "0", "demand=3").stderr
+    assert said.endswith("to correct it use windward amend shop 0 --context demand=3.0.\n"), said
+    said = run("tell", "shop", "0", "5", "-d", "order=0.5", "-d", "shelf=low").stderr
+    assert "windward amend shop 0 --decision order=0.5 --decision shelf=low." in said
+    said = run("new", "shop.toml").stderr
+    assert "exists already; continue it with windward ask shop, or choose another name." in said
+    run("ask", "shop")
+    assert "use windward tell shop 1 VALUE." in run("amend", "shop", "1", "--value", "3").stderr
+    assert "use windward reveal shop 1 name=VALUE." in run("amend", "shop", "1", "-c", "demand=3").stderr
+
+
+def test_what_only_looks_like_advice_stays():
+    for text in ("study.amend(1, value=(.", "study.amend(1, f(2)).", "study.amend(1, value=open('x')).", "x" * 20_000):
+        assert as_command(f"no choice {text}", "shop") == f"no choice {text}"
+        assert as_request(f"no choice {text}", "shop") == f"no choice {text}"
 
 
 def test_help_does_not_wait_for_torch():

@@ -18,6 +18,7 @@ except ImportError as error:  # pragma: no cover - exercised in a subprocess wit
         "the windward command needs click and rich: pip install 'click>=8.1' 'rich>=13'."
     ) from error
 
+from windward.rephrase import as_command
 from windward.version import __version__
 
 # Where each command is. The modules import torch and the like inside their functions: `--help` waits for neither.
@@ -38,6 +39,7 @@ COMMANDS = {
     "demo": "windward.commands.deciding:demo",
 }
 WRONG, UNREACHABLE = 1, 3
+STUDY = "windward.study"
 
 
 class LazyGroup(click.Group):
@@ -61,7 +63,8 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except WindwardError as error:
-            click.echo(f"windward: {error}", err=True)
+            # The command has left its study's name in the context.
+            click.echo(f"windward: {as_command(str(error), ctx.meta.get(STUDY))}", err=True)
             reached = not isinstance(error, JournalError) or isinstance(error, UnknownStudy | StudyExists)
             sys.exit(WRONG if reached else UNREACHABLE)
 

@@ -58,7 +58,7 @@ def advised(study: Study, found: Recommendation) -> Advice:
     seen = study.policy.view(study.trials).contexts_seen if study.space.context else 0
     low, high = (number(end) for end in found.interval)
     interval = f"With 90 % probability that figure lies between {low} and {high}"
-    interval += f", as far as the {seen} contexts seen so far are typical of those to come." if seen else "."
+    interval += f", as far as the {_seen(seen)} typical of those to come." if seen else "."
     return Advice(
         f"Set {joined(found.decision)}.",
         _value_sentence(study, objective, found.value),
@@ -250,6 +250,10 @@ def _drift(divergence: Divergence, radius: float) -> str:
 
 def _count(count: int, word: str) -> str:
     return f"{count} {word}{'s' * (count != 1)}"
+
+
+def _seen(count: int) -> str:
+    return "1 context seen so far is" if count == 1 else f"{count} contexts seen so far are"
 
 
 def _have(count: int) -> str:
