@@ -64,6 +64,9 @@ def test_bodies_as_curl_sends_them(client, shop):
     assert told.status_code == 200 and told.json()["value"] == 2.0
     told = client.post(f"{base}/trials/2/tell", content=b'{"value": 3}')  # no content type at all
     assert told.status_code == 200 and told.json()["value"] == 3.0
+    assert told.json()["missing_context"] == ["demand"]
+    counts = client.get(base).json()["counts"]
+    assert (counts["told"], counts["arrived"], counts["awaiting_context"]) == (3, 2, 1)
     assert client.post(f"{base}/trials/2/tell", content=b"value=3", headers=form).status_code == 400
 
 
@@ -88,7 +91,8 @@ def test_a_whole_round(client, shop):
     assert client.post(f"{base}/trials/2/lose", json={"reason": "closed"}).json()["lost"] == "closed"
     assert client.post(f"{base}/trials/1/amend", json={"value": 0.2}).json()["value"] == 0.2
     status = client.get(base).json()
-    assert status["counts"] == {"trials": 3, "told": 2, "pending": 0, "lost": 1, "awaiting_context": 0}
+    counts = {"trials": 3, "told": 2, "pending": 0, "lost": 1, "arrived": 2, "awaiting_context": 0}
+    assert status["counts"] == counts
     rows = client.get(f"{base}/trials").json()["trials"]
     assert [row["value"] for row in rows] == [1.5, 0.2, None]
     assert [row["id"] for row in client.get(f"{base}/trials", params={"after": 0, "limit": 1}).json()["trials"]] == [1]

@@ -18,6 +18,7 @@ except ImportError as error:  # pragma: no cover - exercised in a subprocess wit
         "the windward command needs click and rich: pip install 'click>=8.1' 'rich>=13'."
     ) from error
 
+from windward.near import did_you_mean
 from windward.rephrase import as_command
 from windward.version import __version__
 
@@ -57,6 +58,14 @@ class LazyGroup(click.Group):
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which one may be meant."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], COMMANDS)}.")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; what Windward refuses is a line on stderr and an exit code, never a traceback."""

@@ -74,7 +74,7 @@ def status(study: str | None, journal: str, as_json: bool) -> None:
             echo_json(rows)
         else:
             print_table(
-                ["study", "direction", "trials", "told", "pending", "lost", "awaiting context"],
+                ["study", "direction", "trials", "told", "pending", "lost", "arrived", "awaiting context"],
                 [list(row.values()) for row in rows],
                 left=["study", "direction"],
             )
