@@ -182,7 +182,7 @@ def test_what_it_is_protected_against_is_counted_by_hand(study):
     places = ({"demand": 0.2}, {"demand": 0.6}, {"demand": 1.0})
     unseen = ww.Recommendation(found.decision, 1.0, (0.5, 1.5), places, (0.6, 0.4, 0.0), (0.48, 0.44, 0.08))
     span = f"{number(min(seen))} to {number(max(seen))}"
-    assert moves(study, unseen) == [f"8 % of the cases at demand near 1, which has not been seen (so far {span})"]
+    assert moves(study, unseen) == [f"8% of the cases at demand near 1, which has not been seen (so far {span})"]
     # 0.04 there, 0.08 at 0.6: not most of it.
     mixed = ww.Recommendation(found.decision, 1.0, (0.5, 1.5), places, (0.6, 0.4, 0.0), (0.48, 0.48, 0.04))
     assert moves(study, mixed) == ["higher demand than expected (0.424 on average instead of 0.36)"]

@@ -237,7 +237,8 @@ def _beyond_the_seen(trials: Trials, name: str, numbers: Sequence[float], found:
     if share <= sum(added) / 2:
         return None
     near = sum(mass * n for mass, n in side) / share
-    text = f"{number(100 * round(share, 3))} % of the cases at {name} near {number(near)}, which has not been seen"
+    percent = number(float(f"{100 * share:.2g}"))
+    text = f"{percent}% of the cases at {name} near {number(near)}, which has not been seen"
     return f"{text} (so far {number(low)} to {number(high)})"
 
 
