@@ -1,6 +1,6 @@
 """Dask: one driver asks and tells, a cluster evaluates. Without an address a small cluster is started here.
 
-python examples/on_dask.py [--address tcp://scheduler:8786] [--trials 30] [--workers 4] [--journal sqlite:///bakery.db]
+python examples/on_dask.py [--address tcp://scheduler:8786] [--trials 30] [--workers 4] [--journal sqlite:///bakery-on-dask.db]
 
 A worker that dies: dask evaluates its trial elsewhere. The driver dies: start it again, it retries what was in flight.
 """
@@ -14,6 +14,7 @@ from distributed import Client, LocalCluster
 
 import windward as ww
 
+NAME = "bakery-on-dask"
 SPACE = ww.Space(decision={"loaves": ww.Real(0, 200)}, context={"customers": ww.Real(0, None)})
 
 
@@ -30,11 +31,11 @@ def main() -> None:
     parser.add_argument("--address", default=None)
     parser.add_argument("--trials", type=int, default=30)
     parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--journal", default="sqlite:///bakery.db")
+    parser.add_argument("--journal", default="sqlite:///bakery-on-dask.db")
     arguments = parser.parse_args()
     journal = ww.SqlJournal(arguments.journal)
-    known = "bakery" in journal.names()
-    study = ww.Study.open("bakery", journal=journal) if known else ww.Study(SPACE, journal=journal, name="bakery")
+    known = NAME in journal.names()
+    study = ww.Study.open(NAME, journal=journal) if known else ww.Study(SPACE, journal=journal, name=NAME)
     where = arguments.address or LocalCluster(n_workers=arguments.workers, threads_per_worker=1, dashboard_address=None)
     with Client(where) as client:
         study.run(

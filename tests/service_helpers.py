@@ -79,7 +79,7 @@ def server(journal: str, *options: str, token: str | None = ADMIN, program: tupl
 def private_postgresql():
     """Yield the URL of a PostgreSQL server in a folder of its own; as root it runs as somebody else."""
     programs = postgresql_programs()
-    folder = Path(tempfile.mkdtemp(prefix="ww-service-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="ww-service-"))
     user = next(u.pw_name for u in pwd.getpwall() if u.pw_name in ("postgres", "nobody")) if os.geteuid() == 0 else None
     if user is not None:
         shutil.chown(folder, user)

@@ -479,6 +479,7 @@ def test_a_report_from_records_alone(table, tmp_path):
     assert png.startswith(b"\x89PNG") and len(png) > 10_000
     html = (tmp_path / "page" / "huang2024-table2.html").read_text()
     assert "plotly.min.js" in html and "as drawn" in html
+    assert '"text":"samples"' in html and '"text":"round"' not in html and '"mode":"lines"' in html
     assert (tmp_path / "page" / "plotly.min.js").exists()
 
 
@@ -519,6 +520,16 @@ def test_a_record_of_a_later_format_is_refused(tmp_path):
         records.read_all([tmp_path])
     with pytest.raises(ww.ArgumentError, match=r"there is no runs\.jsonl there"):
         records.read_all([tmp_path / "nowhere"])
+
+
+def test_ties_are_all_bold():
+    """1.00001 and 1 are both printed as 1."""
+    ends = {"SBO-KDE": 1.0, "Random": 1.00001, "GP-UCB": 1.1}
+    curves = tuple(Curve(name, "toy", name) for name in ends)
+    panel = replace(TOY.panels[0], curves=curves)
+    rows = [made_record(name, seed, [0.0, end]) for name, end in ends.items() for seed in range(2)]
+    lines = report.table(TOY, panel, compare.runs_of(panel, rows))
+    assert [line.split(" | ")[0] for line in lines[-4:-1]] == ["| **SBO-KDE**", "| **Random**", "| GP-UCB"]
 
 
 def test_styles_are_those_of_the_method_and_differ():
@@ -654,7 +665,9 @@ def test_a_method_and_a_problem_of_ones_own_in_worker_processes(tmp_path):
     assert "4 runs done, 0 there before, 2 failed" in answer.stdout
     assert "ZeroDivisionError" in answer.stderr and "about" in answer.stderr
     assert {(r["method"], r["seed"]) for r in read(out)} == {(m, s) for m in ("mine", "GP-UCB") for s in (100, 101)}
-    page = report.write_report(read(out), out / "page", figures=False)[0].read_text()
+    pages = report.write_report(read(out), out / "page", figures=False)
+    assert [page.name for page in pages] == ["huang2024-fig1.md"]  # not others of the same world, which were not run
+    page = pages[0].read_text()
     assert "**hill**: cumulative regret" in page and "| mine | 2 |" in page.replace("**mine**", "mine")
     assert "0 of the paper's 210 runs" in page
     with pytest.raises(ww.ArgumentError, match="has a method 'GP-UCB' already"):

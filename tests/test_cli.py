@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 import windward as ww
 from windward.cli import COMMANDS, main
+from windward.rephrase import as_command, as_request
 
 ROOT = Path(__file__).parents[1]
 DECLARATION = """
@@ -70,6 +71,42 @@ def test_every_command_has_help_an_example_and_json():
         assert f"windward {name}" in command.help, name
 
 
+def test_errors_advise_commands(shop):
+    run("ask", "shop")
+    run("tell", "shop", "0", "5", "-c", "demand=2")
+    said = run("tell", "shop", "0", "99").stderr
+    assert said.endswith("the first is kept; to correct it use windward amend shop 0 --value 99.0.\n"), said
+    said = run("reveal", "shop", "0", "demand=3").stderr
+    assert said.endswith("to correct it use windward amend shop 0 --context demand=3.0.\n"), said
+    said = run("tell", "shop", "0", "5", "-d", "order=0.5", "-d", "shelf=low").stderr
+    assert "windward amend shop 0 --decision order=0.5 --decision shelf=low." in said
+    said = run("new", "shop.toml").stderr
+    assert "exists already; continue it with windward ask shop, or choose another name." in said
+    run("ask", "shop")
+    assert "use windward tell shop 1 VALUE." in run("amend", "shop", "1", "--value", "3").stderr
+    assert "use windward reveal shop 1 name=VALUE." in run("amend", "shop", "1", "-c", "demand=3").stderr
+
+
+def test_a_value_without_its_context_says_how_to_reveal_it(shop):
+    run("ask", "shop")
+    assert "windward reveal shop 0 demand=VALUE" in run("tell", "shop", "0", "5").stdout
+    assert data("status", "shop")["counts"]["arrived"] == 0 and data("status")[0]["awaiting_context"] == 1
+    run("reveal", "shop", "0", "demand=2")
+    assert "reveal" not in run("tell", "shop", "0", "5").stdout
+    assert data("status", "shop")["counts"]["arrived"] == 1 and data("status")[0]["awaiting_context"] == 0
+
+
+def test_an_empty_study_has_no_ids(shop):
+    with pytest.raises(IndexError, match="no trial 0; there are none yet"):
+        ww.Study.open("shop", journal=os.environ["WINDWARD_JOURNAL"]).trials[0]
+
+
+def test_what_only_looks_like_advice_stays():
+    for text in ("study.amend(1, value=(.", "study.amend(1, f(2)).", "study.amend(1, value=open('x')).", "x" * 20_000):
+        assert as_command(f"no choice {text}", "shop") == f"no choice {text}"
+        assert as_request(f"no choice {text}", "shop") == f"no choice {text}"
+
+
 def test_help_does_not_wait_for_torch():
     for arguments in (["--help"], ["ask", "--help"], ["serve", "--help"], ["--version"]):
         code = f"""
@@ -114,7 +151,8 @@ def test_what_is_said_of_a_study(shop):
     found = data("recommend", "shop", "-c", "demand=0.5")
     assert found["contexts"] == [{"demand": 0.5}] and found["interval"][0] <= found["interval"][1]
     status = data("status", "shop")
-    assert status["counts"] == {"trials": 4, "told": 3, "pending": 1, "lost": 0, "awaiting_context": 0}
+    counts = {"trials": 4, "told": 3, "pending": 1, "lost": 0, "arrived": 3, "awaiting_context": 0}
+    assert status["counts"] == counts
     assert "pending 3: order=" in run("status", "shop").output
     assert [row["name"] for row in data("status")] == ["shop"] and "shop" in run("status").output
     assert [row["state"] for row in data("trials", "shop")] == ["told"] * 3 + ["pending"]
@@ -195,6 +233,7 @@ def test_a_wrong_row_adds_nothing(shop, text, says):
         (["tell", "shop", "0"], 2, "Missing argument"),
         (["tell", "shop", "zero", "1"], 2, "not a valid integer"),
         (["trials", "shop", "--csv", "--json"], 2, "not both"),
+        (["recomend", "shop"], 2, "No such command 'recomend' (did you mean 'recommend'?)."),
         (["new", "missing.toml"], 2, "does not exist"),
         (["ask", "shop", "--no-such-option"], 2, "No such option"),
         (["ask", "shop", "--journal", "sqlite:////no/such/folder/x.db"], 3, "does not exist"),
@@ -214,7 +253,11 @@ def test_exit_codes(shop, monkeypatch, arguments, code, says):
     ("text", "says"),
     [
         ("name = 5\n[decision.a]\npart='Real'\nlow=0\nhigh=1", "name=5"),
-        ("[decision.a]\npart='Real'\nlow=0\nhigh=1", "at least a name and one decision"),
+        ("[decision.a]\npart='Real'\nlow=0\nhigh=1", 'needs a name: write name = "shop" at the top'),
+        ("[decision.a]\npart='Real'\nlow=0\nhigh=1\nname='x'", "the name 'x' is inside the table [decision.a]"),
+        ("name='x'", "needs a decision"),
+        ("name='x'\n[decision.a]\npart='real'\nlow=0\nhigh=1", "(did you mean 'Real'?)"),
+        ("name='x'\n[decision.a]\npart='Real'\nlow=0\nhigh=1\n[policy]\nmethod='sbo-kde'", "(did you mean 'sbo_kde'"),
         ("name='x'\nnonsense=1\n[decision.a]\npart='Real'\nlow=0\nhigh=1", "no field 'nonsense'"),
         ("name='x'\n[decision.a]\npart='Reel'\nlow=0\nhigh=1", "unknown part 'Reel'"),
         ("name='x'\n[decision.a]\npart='Real'\nlow=0\nhigh=1\n[policy]\nmethod='magic'", "unknown method 'magic'"),

@@ -187,6 +187,7 @@ def test_the_keyboard_alone(service, tab):
     request(url, "POST", "/api/studies", {**SHOP, "name": "keys"})
     tab.goto(url)
     tab.wait_for_selector("#token")
+    assert "null" not in tab.inner_text("main") and not tab.is_visible("#leave")  # there is no token to forget
     tab.keyboard.type(ADMIN)  # the field has the focus
     tab.keyboard.press("Enter")
     tab.wait_for_selector("text=New study")

@@ -132,6 +132,15 @@ def test_no_recommendation_yet(tmp_path):
         write_report(made, tmp_path)
 
 
+def test_a_hundred_pending_trials_do_not_bury_the_report():
+    made = played(ww.Policy(context_model=ww.Empirical(), objective=ww.Expected(), **QUICK), rounds=4)
+    made.use(ww.papers.random())
+    made.ask_many(60)
+    text = " ".join(Reader(report_html(made)).texts)
+    assert text.count("has not come back") == 20 and "And 40 more, in the table below." in text
+    assert "60 results are still on the way" in text and "The 39 before these" in text
+
+
 @pytest.mark.parametrize(
     ("objective", "says", "protected"),
     [
@@ -160,13 +169,23 @@ def test_what_it_is_protected_against_is_counted_by_hand(study):
         decision={"order": 0.5},
         value=1.0,
         interval=(0.5, 1.5),
-        contexts=({"demand": 0.0}, {"demand": 1.0}),
+        contexts=({"demand": 0.2}, {"demand": 0.6}),
         reference=(0.5, 0.5),
         adversary=(0.25, 0.75),
     )
-    assert moves(study, found) == ["higher demand than expected (0.75 on average instead of 0.5)"]
+    seen = [trial.context["demand"] for trial in study.trials if trial.context]
+    assert min(seen) <= 0.2 and 0.6 <= max(seen) < 1.0
+    assert moves(study, found) == ["higher demand than expected (0.5 on average instead of 0.4)"]
     same = ww.Recommendation(found.decision, 1.0, (0.5, 1.5), found.contexts, (0.5, 0.5), (0.51, 0.49))
     assert moves(study, same) == []
+    # 0.08 goes to 1.0, where nothing was seen, 0.04 to 0.6: most of it.
+    places = ({"demand": 0.2}, {"demand": 0.6}, {"demand": 1.0})
+    unseen = ww.Recommendation(found.decision, 1.0, (0.5, 1.5), places, (0.6, 0.4, 0.0), (0.48, 0.44, 0.08))
+    span = f"{number(min(seen))} to {number(max(seen))}"
+    assert moves(study, unseen) == [f"8% of the cases at demand near 1, which has not been seen (so far {span})"]
+    # 0.04 there, 0.08 at 0.6: not most of it.
+    mixed = ww.Recommendation(found.decision, 1.0, (0.5, 1.5), places, (0.6, 0.4, 0.0), (0.48, 0.48, 0.04))
+    assert moves(study, mixed) == ["higher demand than expected (0.424 on average instead of 0.36)"]
 
 
 def test_categories_are_told_by_their_share():

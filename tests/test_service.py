@@ -58,6 +58,32 @@ def log(url, name):
 # -- a study's life -----------------------------------------------------------------------------------------------------
 
 
+def test_bodies_as_curl_sends_them(client, shop):
+    name, _ = shop
+    base, form = f"/api/studies/{name}", {"content-type": "application/x-www-form-urlencoded"}
+    assert client.post(f"{base}/ask").status_code == 201
+    assert client.post(f"{base}/ask", content=b"", headers=form).status_code == 201
+    told = client.post(f"{base}/trials/1/tell", content=b'{"value": 2, "context": {"demand": 0.5}}', headers=form)
+    assert told.status_code == 200 and told.json()["value"] == 2.0
+    told = client.post(f"{base}/trials/2/tell", content=b'{"value": 3}')  # no content type at all
+    assert told.status_code == 200 and told.json()["value"] == 3.0
+    assert told.json()["missing_context"] == ["demand"]
+    counts = client.get(base).json()["counts"]
+    assert (counts["told"], counts["arrived"], counts["awaiting_context"]) == (3, 2, 1)
+    assert client.post(f"{base}/trials/2/tell", content=b"value=3", headers=form).status_code == 400
+
+
+def test_errors_advise_requests(client, shop):
+    name, _ = shop
+    path = f"/api/studies/{name.replace(' ', '%20')}"
+    said = client.post(f"{path}/trials/0/tell", json={"value": 99}).json()["error"]
+    assert said.endswith(f'to correct it use POST {path}/trials/0/amend with {{"value": 99.0}}.')
+    said = client.post(f"{path}/trials/1/amend", json={"context": {"demand": 0.5}}).json()["error"]
+    assert said.endswith(f'use POST {path}/trials/1/reveal with {{"context": {{"name": ...}}}}.')
+    said = client.post("/api/studies", json={**SHOP, "name": name}).json()["error"]
+    assert f"continue it with POST {path}/ask, or" in said
+
+
 def test_a_whole_round(client, shop):
     name, _ = shop
     base = f"/api/studies/{name}"
@@ -68,7 +94,8 @@ def test_a_whole_round(client, shop):
     assert client.post(f"{base}/trials/2/lose", json={"reason": "closed"}).json()["lost"] == "closed"
     assert client.post(f"{base}/trials/1/amend", json={"value": 0.2}).json()["value"] == 0.2
     status = client.get(base).json()
-    assert status["counts"] == {"trials": 3, "told": 2, "pending": 0, "lost": 1, "awaiting_context": 0}
+    counts = {"trials": 3, "told": 2, "pending": 0, "lost": 1, "arrived": 2, "awaiting_context": 0}
+    assert status["counts"] == counts
     rows = client.get(f"{base}/trials").json()["trials"]
     assert [row["value"] for row in rows] == [1.5, 0.2, None]
     assert [row["id"] for row in client.get(f"{base}/trials", params={"after": 0, "limit": 1}).json()["trials"]] == [1]

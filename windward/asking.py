@@ -121,8 +121,10 @@ def recommendation(
     if found is None:
         waiting = trials.awaiting_context
         if waiting:
+            one = len(waiting) == 1
+            counted = "1 value is here" if one else f"{len(waiting)} values are here"
             raise TrialError(
-                f"{call}: {len(waiting)} values are here, but none has its whole context; use "
+                f"{call}: {counted}, but {'it has not' if one else 'none has'} its whole context; use "
                 f"study.reveal({waiting[0].id}, {{...}})."
             )
         raise TrialError(f"{call}: nothing has arrived yet; tell a value (and its context) first.")

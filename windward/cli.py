@@ -18,6 +18,8 @@ except ImportError as error:  # pragma: no cover - exercised in a subprocess wit
         "the windward command needs click and rich: pip install 'click>=8.1' 'rich>=13'."
     ) from error
 
+from windward.near import did_you_mean
+from windward.rephrase import as_command
 from windward.version import __version__
 
 # Where each command is. The modules import torch and the like inside their functions: `--help` waits for neither.
@@ -38,6 +40,7 @@ COMMANDS = {
     "demo": "windward.commands.deciding:demo",
 }
 WRONG, UNREACHABLE = 1, 3
+STUDY = "windward.study"
 
 
 class LazyGroup(click.Group):
@@ -56,12 +59,21 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which one may be meant."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], COMMANDS)}.")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; what Windward refuses is a line on stderr and an exit code, never a traceback."""
         try:
             return super().invoke(ctx)
         except WindwardError as error:
-            click.echo(f"windward: {error}", err=True)
+            # The command has left its study's name in the context.
+            click.echo(f"windward: {as_command(str(error), ctx.meta.get(STUDY))}", err=True)
             reached = not isinstance(error, JournalError) or isinstance(error, UnknownStudy | StudyExists)
             sys.exit(WRONG if reached else UNREACHABLE)
 

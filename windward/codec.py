@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import Any
 
 from windward.errors import ArgumentError, WindwardError
+from windward.near import did_you_mean
 
 
 def encode(value: Any) -> Any:
@@ -57,7 +58,8 @@ def decode(data: Any, table: Mapping[str, type]) -> Any:
         return _built(tag, timedelta, fields)
     if tag not in table:
         raise ArgumentError(
-            f"unknown part {tag!r}; known are {', '.join(sorted(table))}; pass your own with parts=[...]."
+            f"unknown part {tag!r}{did_you_mean(tag, table)}; known are {', '.join(sorted(table))}; pass your own with "
+            "parts=[...]."
         )
     kind = table[tag]
     unknown = sorted(set(fields) - {field.name for field in dataclasses.fields(kind) if field.init})

@@ -26,6 +26,7 @@ from windward import check, papers
 from windward.codec import decode, encode, table_of
 from windward.errors import ArgumentError, WindwardError
 from windward.journal import Journal, check_name
+from windward.near import did_you_mean
 from windward.parts import OWN_PARTS
 from windward.policy import Policy
 from windward.space import Space
@@ -64,8 +65,7 @@ def declared(data: object) -> Declaration:
     unknown = sorted(set(data) - set(FIELDS))
     if unknown:
         raise ArgumentError(f"a declaration has no field {unknown[0]!r}; it has {', '.join(FIELDS)}.")
-    if "name" not in data or "decision" not in data:
-        raise ArgumentError("a declaration needs at least a name and one decision.")
+    _check_there(data)
     check_name("declaration", data["name"])
     direction, seed = data.get("direction", "maximize"), data.get("seed", 0)
     check.choice("declaration", "direction", direction, ("maximize", "minimize"))
@@ -79,6 +79,34 @@ def declared(data: object) -> Declaration:
     if policy is not None:
         policy.check(space)
     return Declaration(data["name"], space, policy, direction, check.whole("declaration", "seed", seed, low=0))
+
+
+def _check_there(data: Mapping[str, Any]) -> None:
+    """Refuse a declaration without a name or a decision, and say where they go."""
+    if "name" not in data:
+        # In TOML what follows a table's heading belongs to that table, until the next heading.
+        for heading, table in _tables(data):
+            if isinstance(table.get("name"), str):
+                raise ArgumentError(
+                    f"the name {table['name']!r:.60} is inside the table [{heading}]; write it at the top, before the "
+                    "first table."
+                )
+        raise ArgumentError('a declaration needs a name: write name = "shop" at the top, before the first table.')
+    if not data.get("decision"):
+        raise ArgumentError(
+            "a declaration needs a decision, something you choose: add a table such as [decision.order] with "
+            'part = "Real", low = 0 and high = 100.'
+        )
+
+
+def _tables(data: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the tables of a declaration by their headings."""
+    found = []
+    for role in ("decision", "context", "policy"):
+        if isinstance(data.get(role), Mapping):
+            found.append((role, data[role]))
+            found += [(f"{role}.{name}", entry) for name, entry in data[role].items() if isinstance(entry, Mapping)]
+    return found
 
 
 def declared_policy(data: object) -> Policy:
@@ -97,7 +125,9 @@ def declared_policy(data: object) -> Policy:
     known = methods()
     name = data["method"]
     if not isinstance(name, str) or name not in known:
-        raise ArgumentError(f"unknown method {name!r:.60}; known are {', '.join(sorted(known))}.")
+        raise ArgumentError(
+            f"unknown method {name!r:.60}{did_you_mean(name, known)}; known are {', '.join(sorted(known))}."
+        )
     arguments = {key: decode(value, table) for key, value in data.items() if key != "method"}
     try:
         inspect.signature(known[name]).bind(**arguments)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 # Rows of the table that are in sight; the rest opens on a click.
 IN_SIGHT = 25
+# Pending and lost trials told one by one.
+MOST_LISTED = 20
 # Decisions drawn one by one where there are more than two.
 MOST_DECISIONS = 6
 START = """
@@ -149,6 +151,8 @@ def _decided(study: Study) -> str:
         f"Trial {t.id} was asked {_age(t)} ago and has not come back: {_values(t.decision)}." for t in trials.pending
     ]
     items += [f"Trial {t.id} was given up: {t.lost}." for t in lost]
+    more = len(items) - MOST_LISTED
+    items = items[:MOST_LISTED] + ([f"And {more} more, in the table below."] if more > 0 else [])
     listed = f"<ul>{''.join(f'<li>{text(item)}</li>' for item in items)}</ul>" if items else ""
     body = "".join(f"<p>{text(line)}</p>" for line in lines) or "<p>Nothing has been asked yet.</p>"
     return body + listed

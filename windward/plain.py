@@ -58,10 +58,17 @@ def trial(one: Trial, now: datetime) -> dict[str, Any]:
 
 
 def counts(trials: Trials) -> dict[str, int]:
-    """Return how many trials are in each state; `awaiting_context` ones have a value and are among the told."""
+    """Return how many trials are in each state; the told are those that arrived and those that await their context."""
     states = [one.state for one in trials]
     found = {state: states.count(state) for state in ("told", "pending", "lost")}
-    return {"trials": len(trials), **found, "awaiting_context": len(trials.awaiting_context)}
+    waiting = {"arrived": len(trials.arrived), "awaiting_context": len(trials.awaiting_context)}
+    return {"trials": len(trials), **found, **waiting}
+
+
+def missing_context(trials: Trials, id: int) -> list[str]:
+    """Return which parts of its context a trial's value waits for; none before there is a value."""
+    one = trials[id]
+    return [] if one.value is None else [name for name in trials.space.context if name not in one.context]
 
 
 def status(study: Study) -> dict[str, Any]:

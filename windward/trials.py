@@ -103,7 +103,8 @@ class Trials:
 
     def __getitem__(self, id: int) -> Trial:
         if not 0 <= id < len(self.rows):
-            raise IndexError(f"no trial {id}; ids go from 0 to {len(self.rows) - 1}")
+            known = f"ids go from 0 to {len(self.rows) - 1}" if self.rows else "there are none yet"
+            raise IndexError(f"no trial {id}; {known}")
         return self.rows[id]
 
     def __repr__(self) -> str:

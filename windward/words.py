@@ -58,7 +58,7 @@ def advised(study: Study, found: Recommendation) -> Advice:
     seen = study.policy.view(study.trials).contexts_seen if study.space.context else 0
     low, high = (number(end) for end in found.interval)
     interval = f"With 90 % probability that figure lies between {low} and {high}"
-    interval += f", as far as the {seen} contexts seen so far are typical of those to come." if seen else "."
+    interval += f", as far as the {_seen(seen)} typical of those to come." if seen else "."
     return Advice(
         f"Set {joined(found.decision)}.",
         _value_sentence(study, objective, found.value),
@@ -205,6 +205,7 @@ def moves(study: Study, found: Recommendation) -> list[str]:
             ranked += _category_moves(name, parameter, values, found)
             continue
         numbers = [float(value) for value in values]
+        beyond = _beyond_the_seen(study.trials, name, numbers, found)
         mean = sum(w * n for w, n in zip(found.reference, numbers, strict=True))
         worst = sum(w * n for w, n in zip(found.adversary, numbers, strict=True))
         spread = math.sqrt(sum(w * (n - mean) ** 2 for w, n in zip(found.reference, numbers, strict=True)))
@@ -213,11 +214,32 @@ def moves(study: Study, found: Recommendation) -> list[str]:
         if spread > 0.0 and abs(worst - mean) > MOVED * spread:
             side = "lower" if worst < mean else "higher"
             text = f"{side} {name} than expected ({number(worst)} on average instead of {number(mean)})"
-            ranked.append((abs(worst - mean) / spread, text))
+            ranked.append((abs(worst - mean) / spread, beyond or text))
         elif spread > 0.0 and abs(width - spread) > 2 * MOVED * spread:
             text = f"{name} {'more' if width > spread else 'less'} spread out than expected"
-            ranked.append((abs(width - spread) / spread, text))
+            ranked.append((abs(width - spread) / spread, beyond or text))
     return [text for _, text in sorted(ranked, key=lambda pair: -pair[0])]
+
+
+def _beyond_the_seen(trials: Trials, name: str, numbers: Sequence[float], found: Recommendation) -> str | None:
+    """Return the move where most of what the adversary adds lies beyond all that was seen: fear of it rests on no data."""
+    seen = [float(t.context[name]) for t in trials if name in t.context and t.context_source != "chosen"]
+    added = [max(0.0, worst - before) for worst, before in zip(found.adversary, found.reference, strict=True)]
+    if not seen or sum(added) <= 0.0:
+        return None
+    low, high = min(seen), max(seen)
+    sides = (
+        [(mass, n) for mass, n in zip(added, numbers, strict=True) if n < low],
+        [(mass, n) for mass, n in zip(added, numbers, strict=True) if n > high],
+    )
+    side = max(sides, key=lambda pairs: sum(mass for mass, _ in pairs))
+    share = sum(mass for mass, _ in side)
+    if share <= sum(added) / 2:
+        return None
+    near = sum(mass * n for mass, n in side) / share
+    percent = number(float(f"{100 * share:.2g}"))
+    text = f"{percent}% of the cases at {name} near {number(near)}, which has not been seen"
+    return f"{text} (so far {number(low)} to {number(high)})"
 
 
 def _category_moves(
@@ -250,6 +272,10 @@ def _drift(divergence: Divergence, radius: float) -> str:
 
 def _count(count: int, word: str) -> str:
     return f"{count} {word}{'s' * (count != 1)}"
+
+
+def _seen(count: int) -> str:
+    return "1 context seen so far is" if count == 1 else f"{count} contexts seen so far are"
 
 
 def _have(count: int) -> str:

@@ -132,10 +132,14 @@ def _draw_panel(axis: Any, panel: Panel, runs: Mapping[str, Runs], styles: Mappi
     if panel.metric.log:
         axis.set_yscale("log")
     axis.set_title(panel.title, fontsize=9)
-    axis.set_xlabel("samples" if panel.metric.name == "total_variation" else "round")
+    axis.set_xlabel(_counted(panel))
     axis.set_ylabel(panel.metric.label)
     axis.grid(alpha=0.25, linewidth=0.5)
     axis.margins(x=0.01)
+
+
+def _counted(panel: Panel) -> str:
+    return "samples" if panel.metric.name == "total_variation" else "round"
 
 
 def _band(panel: Panel, mean: Any, error: Any) -> tuple[Any, Any]:
@@ -170,7 +174,7 @@ def draw_html(shown: Shown, title: str, file: Path) -> None:
         figure.update_yaxes(
             title_text=panel.metric.label, type="log" if panel.metric.log else "linear", row=row, col=column
         )
-        figure.update_xaxes(title_text="round", row=row, col=column)
+        figure.update_xaxes(title_text=_counted(panel), row=row, col=column)
     figure.update_layout(
         title=title, template="plotly_white", height=140 + 330 * rows, legend={"groupclick": "togglegroup"}
     )
@@ -188,6 +192,7 @@ def _traces(go: Any, panel: Panel, label: str, found: Runs, style: tuple[str, st
     band = go.Scatter(
         x=np.concatenate([at, at[::-1]]),
         y=np.concatenate([high, low[::-1]]),
+        mode="lines",  # plotly marks the points of short curves otherwise
         fill="toself",
         fillcolor=f"rgba({red},{green},{blue},0.15)",
         line={"width": 0},
@@ -203,6 +208,6 @@ def _traces(go: Any, panel: Panel, label: str, found: Runs, style: tuple[str, st
         showlegend=show,
         line={"color": colour, "dash": PLOTLY_DASHES[dash], "width": 2},
         customdata=error,
-        hovertemplate="round %{x}: %{y:.4g} ± %{customdata:.2g}",
+        hovertemplate=f"{_counted(panel)} %{{x}}: %{{y:.4g}} ± %{{customdata:.2g}}",
     )
     return [band, line]

@@ -41,7 +41,8 @@ def write_report(records: Sequence[Record], folder: Path, *, figures: bool = Tru
 def with_strangers(experiment: Experiment, records: Sequence[Record]) -> Experiment:
     """Return the experiment with the methods and problems of the user's own that its records have."""
     family = [other for other in experiments().values() if other.world == experiment.world]
-    own = [record for record in records if record["world"] == experiment.world]
+    # By the experiment's name, not by its world: others of that world were not run with them.
+    own = [record for record in records if record["experiment"] == experiment.name]
     methods = {record["method"] for record in own} - {name for other in family for name in other.methods}
     problems = {record["problem"] for record in own} - {case.name for other in family for case in other.cases}
     return experiment.with_extras(dict.fromkeys(sorted(methods), _not_here), dict.fromkeys(sorted(problems), _not_here))
@@ -116,7 +117,7 @@ def table(experiment: Experiment, panel: Panel, runs: Mapping[str, Runs]) -> lis
     best = _best(panel, runs, marks[-1])
     for label, found in runs.items():
         mean, error = found.mean(), found.error()
-        cells = [f"**{label}**" if label == best else label, str(len(found.seeds))]
+        cells = [f"**{label}**" if label in best else label, str(len(found.seeds))]
         for mark in marks:
             place = found.at.index(mark)
             spread = f" ({number(error[place], 2)})" if math.isfinite(error[place]) else ""
@@ -182,12 +183,14 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:.0f}" if "e+" in text else text
 
 
-def _best(panel: Panel, runs: Mapping[str, Runs], mark: int) -> str | None:
+def _best(panel: Panel, runs: Mapping[str, Runs], mark: int) -> set[str]:
+    """Return the labels whose mean at the mark is the best as it is printed: a reader sees no other difference."""
     at_mark = {label: float(found.mean()[found.at.index(mark)]) for label, found in runs.items()}
     known = {label: value for label, value in at_mark.items() if math.isfinite(value)}
     if not known:
-        return None
-    return min(known, key=known.__getitem__) if panel.metric.lower else max(known, key=known.__getitem__)
+        return set()
+    best = min(known.values()) if panel.metric.lower else max(known.values())
+    return {label for label, value in known.items() if number(value) == number(best)}
 
 
 def _span(values: Sequence[int]) -> str:

@@ -51,6 +51,7 @@ def opened(name: str, journal: str) -> Study:
     """Return an existing study."""
     from windward.study import Study
 
+    click.get_current_context().meta["windward.study"] = name  # errors advise commands about it
     return Study.open(name, journal=journal)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
 
 from windward.commands.common import (
@@ -100,6 +102,8 @@ def tell(
     \b
     Example: windward tell shop 0 193.5 --context demand=61
     """
+    from windward import plain
+
     one = opened(study, journal)
     one.tell(
         id,
@@ -110,6 +114,10 @@ def tell(
         key=key,
     )
     _done(id, f"value {cell(value)}", journal, study, as_json)
+    missing = plain.missing_context(one.trials, id)
+    if missing and not as_json:
+        waits = " ".join(f"{name}=VALUE" for name in missing)
+        say(f"  It waits for its context before it counts: windward reveal {shlex.quote(study)} {id} {waits}")
 
 
 @click.command(short_help="Give a pending trial up.")

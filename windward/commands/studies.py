@@ -83,7 +83,7 @@ def status(study: str | None, journal: str, as_json: bool) -> None:
             echo_json(rows)
             return
         print_table(
-            ["study", "direction", "trials", "told", "pending", "lost", "awaiting context"],
+            ["study", "direction", "trials", "told", "pending", "lost", "arrived", "awaiting context"],
             [list(row.values())[:-1] for row in rows if row["error"] is None],
             left=["study", "direction"],
         )

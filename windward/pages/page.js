@@ -104,6 +104,7 @@ function forget() {
 }
 
 function showEntry(message) {
+  leaveButton.hidden = true;
   const field = make("input", { type: "password", id: "token", autocomplete: "off", required: true });
   const form = make("form", {}, make("label", { htmlFor: "token" }, "Token"), field,
     make("div", { className: "actions" }, make("button", { type: "submit" }, "Enter")));
@@ -115,7 +116,7 @@ function showEntry(message) {
   });
   main.replaceChildren(make("h1", {}, "Windward"),
     make("p", { className: "soft" }, "Enter the admin token, or a token of one study. It is kept until this tab is closed."),
-    message ? make("p", { className: "bad", role: "alert" }, message) : null, form);
+    ...(message ? [make("p", { className: "bad", role: "alert" }, message)] : []), form);
   field.focus();
 }
 
@@ -159,15 +160,15 @@ async function showList() {
   const rows = studies.map((study) => make("tr", {},
     make("td", {}, study.reachable
       ? make("a", { href: `#/study/${encodeURIComponent(study.name)}` }, study.name) : `${study.name} (name cannot be a URL)`),
-    ...(study.error ? [make("td", { colSpan: 3, className: "bad" }, study.error)]
-      : [study.told, study.pending, study.lost].map((count) => make("td", {}, String(count))))));
+    ...(study.error ? [make("td", { colSpan: 4, className: "bad" }, study.error)]
+      : [study.arrived, study.awaiting_context, study.pending, study.lost].map((count) => make("td", {}, String(count))))));
   document.title = "Studies · Windward";
   main.replaceChildren(
     make("h1", {}, "Studies"),
     make("div", { className: "actions" }, make("a", { className: "button", href: "#/new" }, "New study")),
     studies.length === 0 ? make("p", { className: "soft" }, "There are none yet.")
       : make("div", { className: "wide" }, make("table", {}, make("thead", {}, make("tr", {},
-        ...["study", "arrived", "pending", "lost"].map((head) => make("th", { scope: "col" }, head)))),
+        ...["study", "arrived", "awaiting context", "pending", "lost"].map((head) => make("th", { scope: "col" }, head)))),
       make("tbody", {}, rows))));
 }
 
@@ -369,8 +370,8 @@ async function showStudy(name) {
     const fresh = await call("GET", api(name));
     if (view !== state.view) return;
     study = fresh;
-    const { told, pending, lost } = fresh.counts;
-    summary.textContent = `${fresh.direction}: ${told} arrived, ${pending} pending, ${lost} lost`;
+    const { arrived, awaiting_context: waiting, pending, lost } = fresh.counts;
+    summary.textContent = `${fresh.direction}: ${arrived} arrived, ${waiting ? `${waiting} awaiting context, ` : ""}${pending} pending, ${lost} lost`;
     updateCards(fresh);
     if (fresh.revision !== revision) {
       revision = fresh.revision;
@@ -458,7 +459,8 @@ async function updateTable(place, study, name) {
     ...decisions.map((each) => make("td", {}, shown(trial.decision[each]))),
     ...contexts.map((each) => make("td", {}, each in trial.context ? shown(trial.context[each]) : "")),
     make("td", {}, trial.value === null ? "" : shown(trial.value)),
-    make("td", {}, trial.state === "lost" ? `lost: ${trial.lost}` : trial.state === "told" ? "arrived" : "pending")));
+    make("td", {}, trial.state === "lost" ? `lost: ${trial.lost}` : trial.state === "pending" ? "pending"
+      : contexts.every((each) => each in trial.context) ? "arrived" : "awaiting context")));
   place.replaceChildren(rows.length === 0 ? make("p", { className: "soft" }, "There are none yet.")
     : make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))),
       make("tbody", {}, rows)));

@@ -30,6 +30,7 @@ from windward.version import __version__
 
 # Trials sent at once.
 MOST_TRIALS = 1000
+NOTHING_GIVEN = bodies.Ask()
 FigureKind = Literal["landscape", "history", "contexts", "price", "delays"]
 Name = Annotated[str, Path(min_length=1, max_length=200)]
 Id = Annotated[int, Path(ge=0, le=2**31)]
@@ -205,7 +206,7 @@ def methods(who: Annotated[Identity, Depends(identity)]) -> dict[str, Any]:
 
 
 @rounds.post("/ask", status_code=201)
-async def ask(inside: Inside, name: Writable, body: bodies.Ask, key: Key = None) -> dict[str, Any]:
+async def ask(inside: Inside, name: Writable, body: bodies.Ask = NOTHING_GIVEN, key: Key = None) -> dict[str, Any]:
     """Get the next decision to try. With the same Idempotency-Key the same suggestion comes again."""
     answer = await inside.fits.run(fits.ask, name, body.context, body.fix, key)
     assert isinstance(answer, dict)

@@ -22,6 +22,7 @@ from windward.errors import (
     UnknownStudy,
     WindwardError,
 )
+from windward.rephrase import as_request
 from windward.service.fits import Busy
 
 # The page runs its own script and nothing else; plotly sets styles from its script.
@@ -99,7 +100,10 @@ class StrictRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def strict(request: Request) -> Response:
-            return await handle(StrictRequest(request.scope, request.receive))
+            # Every body is JSON, whatever it is called: curl calls what it sends a form.
+            headers = [pair for pair in request.scope["headers"] if pair[0] != b"content-type"]
+            scope = {**request.scope, "headers": [*headers, (b"content-type", b"application/json")]}
+            return await handle(StrictRequest(scope, request.receive))
 
         return strict
 
@@ -108,7 +112,7 @@ def add_handlers(app: FastAPI) -> None:
     """Answer every error with `{"error": message}` and the status it deserves."""
 
     async def refused(request: Request, error: Exception) -> Response:
-        return _answer(status_of(error), str(error))
+        return _answer(status_of(error), as_request(str(error), request.path_params.get("name")))
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)

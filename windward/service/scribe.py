@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -12,6 +13,7 @@ from windward.service.guard import Wrong
 from windward.service.shelf import Shelf
 from windward.study import Study, utc_now
 from windward.telling import Tell
+from windward.trials import Trials
 
 # Tells in one transaction: it stays within tens of milliseconds, so that other writers are not kept waiting.
 MOST_TOGETHER = 200
@@ -29,7 +31,12 @@ def study_with(shelf: Shelf, name: str, id: int) -> Study:
 
 def trial_now(study: Study, id: int) -> dict[str, Any]:
     """Return a trial as it is now."""
-    return {**plain.trial(study.trials[id], utc_now()), "revision": study.revision}
+    return _answer(study, study.trials, id, utc_now())
+
+
+def _answer(study: Study, trials: Trials, id: int, now: datetime) -> dict[str, Any]:
+    missing = plain.missing_context(trials, id)
+    return {**plain.trial(trials[id], now), "missing_context": missing, "revision": study.revision}
 
 
 class Scribe:
@@ -77,7 +84,7 @@ class Scribe:
             results = list[dict[str, Any] | Exception]()
             for one in tells:
                 error = next(errors) if one.id < count else Wrong(404, f"study {name!r} has no trial {one.id}.")
-                results.append(error or {**plain.trial(rows[one.id], now), "revision": study.revision})
+                results.append(error or _answer(study, rows, one.id, now))
             return results
         except Exception as error:  # every client must get its answer, whatever it is
             return [error] * len(tells)
