@@ -56,9 +56,9 @@ def tell_all(history: History, tells: Sequence[Tell], now: datetime, write: Writ
         batch, later, seen = list[Entry](), list[Entry](), set[int | str]()
         for entry in waiting:
             id = tells[entry[0]].id
-            marks: set[int | str] = {entry[1]} | (
-                {id} if isinstance(id, int) else set()
-            )  # what is no id at all is refused by itself
+            marks: set[int | str] = {entry[1]}
+            if isinstance(id, int):  # what is no id at all is refused by itself
+                marks.add(id)
             (later if marks & seen else batch).append(entry)
             seen |= marks
         waiting = later
