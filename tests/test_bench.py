@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -679,7 +680,9 @@ def test_a_method_and_a_problem_of_ones_own_in_worker_processes(tmp_path):
 def test_ctrl_c_keeps_what_is_finished(tmp_path):
     # 45 runs of a second or so: far from done when two are there.
     arguments = command("run", "micheli2025-fig1", "--rounds", 14, "--workers", 2, "--out", tmp_path)
-    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # A shell that starts tests in the background has them ignore Ctrl-C, and what they start inherits that.
+    listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=listen)
     file = tmp_path / records.FILE
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and (not file.exists() or file.read_bytes().count(b"\n") < 2):
