@@ -692,3 +692,16 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     assert process.returncode == 130 and "the same command goes on from there" in errors
     found, torn = records.read(file)
     assert 2 <= len(found) < 45 and torn == 0
+
+
+def test_every_command_speaks_json(tmp_path):
+    def spoken(*arguments):
+        done = subprocess.run(command(*arguments, "--json"), capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)
+
+    listed = spoken("list")
+    assert {row["name"] for row in listed} == set(experiments())
+    counts = spoken("run", "huang2024-table2", "--seeds", 1, "--rounds", 10, "--workers", 1, "--out", tmp_path)
+    assert counts == {"done": 4, "there_before": 0, "failed": 0, "out": str(tmp_path)}
+    told = spoken("report", tmp_path, "--no-figures", "--compact", tmp_path / "all.jsonl.gz")
+    assert told["runs"] == 4 and told["pages"] and told["compact_bytes"] > 0

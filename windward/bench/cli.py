@@ -5,10 +5,12 @@ Only click is imported here; what needs torch or a plotting library is imported 
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -41,23 +43,45 @@ def _names(context: click.Context, parameter: click.Parameter, text: str | None)
     return names
 
 
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+
+
 @click.group()
 def bench() -> None:
     """The papers' experiments: run them, resume them, report them."""
 
 
 @bench.command("list")
-def list_command() -> None:
-    """List the experiments, and what each shows."""
+@AS_JSON
+def list_command(as_json: bool) -> None:
+    """List the experiments, and what each shows.
+
+    Example: windward bench list
+    """
     from windward.bench.experiments import experiments
 
-    for found in experiments().values():
-        runs = sum(len(found.runs_on(case)) for case in found.cases) * len(found.seeds)
-        rounds = sorted({case.rounds or found.rounds for case in found.cases})
-        click.echo(f"{found.name:<20} {found.source}: {found.shows}")
+    rows: list[dict[str, Any]] = [
+        {
+            "name": found.name,
+            "source": found.source,
+            "shows": found.shows,
+            "problems": [case.name for case in found.cases],
+            "methods": list(found.methods),
+            "seeds": list(found.seeds),
+            "rounds": sorted({case.rounds or found.rounds for case in found.cases}),
+            "runs": sum(len(found.runs_on(case)) for case in found.cases) * len(found.seeds),
+        }
+        for found in experiments().values()
+    ]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    for row in rows:
+        problems, methods, seeds = (len(row[part]) for part in ("problems", "methods", "seeds"))
+        click.echo(f"{row['name']:<20} {row['source']}: {row['shows']}")
+        rounds = "/".join(map(str, row["rounds"]))
         click.echo(
-            f"{'':<20} {len(found.cases)} problems, {len(found.methods)} methods, {len(found.seeds)} seeds, "
-            f"{'/'.join(map(str, rounds))} rounds: {runs} runs"
+            f"{'':<20} {problems} problems, {methods} methods, {seeds} seeds, {rounds} rounds: {row['runs']} runs"
         )
 
 
@@ -78,6 +102,7 @@ def list_command() -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="A Python file with METHODS or PROBLEMS of your own.",
 )
+@AS_JSON
 def run(
     experiment: str,
     seeds: int | tuple[int, ...] | None,
@@ -90,12 +115,14 @@ def run(
     problems: tuple[str, ...] | None,
     methods: tuple[str, ...] | None,
     extras: Path | None,
+    as_json: bool,
 ) -> None:
     """Run EXPERIMENT, or go on with it: runs that are finished are not repeated.
 
     Example: windward bench run huang2024-fig1 --quick
     """
-    _told(lambda: _run(experiment, seeds, rounds, workers, out, quick, data, substitutes, problems, methods, extras))
+    chosen = (seeds, rounds, workers, out, quick, data, substitutes, problems, methods, extras)
+    _told(lambda: _run(experiment, *chosen, as_json=as_json))
 
 
 @bench.command()
@@ -107,12 +134,13 @@ def run(
     help="Also write the records in their compact form to this .jsonl.gz; a report can be made from it.",
 )
 @click.option("--figures/--no-figures", default=True, show_default=True, help="Figures as PNG and HTML.")
-def report(paths: tuple[Path, ...], out: Path | None, compact: Path | None, figures: bool) -> None:
+@AS_JSON
+def report(paths: tuple[Path, ...], out: Path | None, compact: Path | None, figures: bool, as_json: bool) -> None:
     """Make tables, paired comparisons and figures from the records in PATHS (folders, .jsonl or .jsonl.gz files).
 
     Example: windward bench report bench-results/huang2024-fig1
     """
-    _told(lambda: _report(paths, out, compact, figures))
+    _told(lambda: _report(paths, out, compact, figures, as_json))
 
 
 def _told(work: Callable[[], None]) -> None:
@@ -135,6 +163,8 @@ def _run(
     problems: tuple[str, ...] | None,
     methods: tuple[str, ...] | None,
     extras: Path | None,
+    *,
+    as_json: bool,
 ) -> None:
     from windward.bench.experiments import experiment as registered
     from windward.bench.runner import Settings, run_experiment
@@ -168,26 +198,42 @@ def _run(
             watching.close()
             click.echo(f"stopped; finished runs are in {folder}, the same command goes on from there.", err=True)
             raise SystemExit(130) from None
-    click.echo(f"{outcome.done} runs done, {outcome.skipped} there before, {len(outcome.failures)} failed; in {folder}")
+    counts = {
+        "done": outcome.done,
+        "there_before": outcome.skipped,
+        "failed": len(outcome.failures),
+        "out": str(folder),
+    }
+    if as_json:
+        click.echo(json.dumps(counts))
+    else:
+        click.echo(
+            f"{outcome.done} runs done, {outcome.skipped} there before, {len(outcome.failures)} failed; in {folder}"
+        )
     if outcome.failures:
         for failure in outcome.failures:
             job = failure.job
             last = failure.trace.strip().splitlines()[-1]
             click.echo(f"failed: {job.case}, {job.method}, seed {job.seed}: {last}", err=True)
         raise SystemExit(1)
-    click.echo(f"next: windward bench report {folder}")
+    if not as_json:
+        click.echo(f"next: windward bench report {folder}")
 
 
-def _report(paths: tuple[Path, ...], out: Path | None, compact: Path | None, figures: bool) -> None:
+def _report(paths: tuple[Path, ...], out: Path | None, compact: Path | None, figures: bool, as_json: bool) -> None:
     from windward.bench.records import read_all, write_compact
     from windward.bench.report import write_report
 
     found, torn = read_all(paths)
     if torn:
         click.echo(f"{torn} torn line(s) passed over: a process was killed while it wrote.", err=True)
-    if compact is not None:
-        click.echo(f"{compact}: {len(found)} runs, {write_compact(found, compact)} bytes")
+    size = None if compact is None else write_compact(found, compact)
+    if size is not None and not as_json:
+        click.echo(f"{compact}: {len(found)} runs, {size} bytes")
     first = paths[0] if paths[0].is_dir() else paths[0].parent
     written = write_report(found, out or first / "report", figures=figures)
+    if as_json:
+        click.echo(json.dumps({"runs": len(found), "pages": [str(page) for page in written], "compact_bytes": size}))
+        return
     for page in written:
         click.echo(str(page))
