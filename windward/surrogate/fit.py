@@ -157,7 +157,7 @@ class GaussianProcess:
             posterior = self.at(known, hyperparameters)
         problem = self.likelihood(data)
         for row in range(posterior.size, len(data.y)):
-            posterior = posterior.with_row(zx[row : row + 1], zc[row : row + 1])
+            posterior = posterior.with_rows(zx[row : row + 1], zc[row : row + 1])
         return posterior.with_values(problem.y - hyperparameters.mean, problem.shift, problem.scale)
 
     def at(self, data: Dataset, hyperparameters: Hyperparameters) -> GaussianPosterior:

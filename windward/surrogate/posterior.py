@@ -144,29 +144,12 @@ class GaussianPosterior:
         """
         if len(x) == 0:
             return self
-        zx, zc = self.inputs.x(x), self.inputs.c(c)
-        noise = torch.full((len(x),), self.hyperparameters.noise, dtype=zx.dtype, device=zx.device)
-        factor, inverse = extend_factor(
-            self.factor,
-            self.inverse,
-            self.covariance(zx, zc, self.zx, self.zc),
-            self.covariance(zx, zc, zx, zc) + noise.diag(),
-        )
-        grown = replace(
-            self,
-            zx=torch.cat([self.zx, zx]),
-            zc=torch.cat([self.zc, zc]),
-            factor=factor,
-            inverse=inverse,
-            noise=torch.cat([self.noise, noise]),
-            alpha=torch.cat([self.alpha, torch.zeros_like(noise)]),
-            _last_split=[],
-        )
+        grown = self.with_rows(self.inputs.x(x), self.inputs.c(c))
         if y is None:
             return grown
         seen = self.factor @ (self.factor.T @ self.alpha)
         centred = torch.cat([seen, (y - self.shift) / self.scale - self.hyperparameters.mean])
-        return replace(grown, alpha=inverse.T @ (inverse @ centred), _last_split=[])
+        return grown.with_values(centred, self.shift, self.scale)
 
     def holds(
         self, kernel: KernelName, hyperparameters: Hyperparameters, base: int, inputs: Inputs, zx: Tensor, zc: Tensor
@@ -180,9 +163,9 @@ class GaussianPosterior:
             and torch.equal(self.zc, zc[: self.size])
         )
 
-    def with_row(self, zx: Tensor, zc: Tensor) -> GaussianPosterior:
-        """Return the posterior with one more row of scaled inputs `"1 d"`, `"1 k"`, its value not yet known."""
-        noise = torch.full((1,), self.hyperparameters.noise, dtype=zx.dtype, device=zx.device)
+    def with_rows(self, zx: Tensor, zc: Tensor) -> GaussianPosterior:
+        """Return the posterior with more rows of scaled inputs `"q d"`, `"q k"`, imagined at the mean."""
+        noise = torch.full((len(zx),), self.hyperparameters.noise, dtype=zx.dtype, device=zx.device)
         factor, inverse = extend_factor(
             self.factor,
             self.inverse,
