@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import torch
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from windward.contexts import Contexts
 from windward.objectives import Reduction
-from windward.surrogate import Believed, Posterior
+from windward.surrogate import Believed, Drafting, Posterior
 from windward.trials import Trials
 from windward.widths import AnyWidth, check_width, resolved_width
 
@@ -50,7 +50,7 @@ class UpperConfidence:
 
     def __call__(self, believed: Believed, trials: Trials, contexts: Contexts, generator: torch.Generator) -> Score:
         width = resolved_width("UpperConfidence", self.width, believed, trials)
-        return _confidence_score(believed.posterior, contexts, width)
+        return ConfidenceScore(believed.posterior, contexts, width)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class PosteriorMean:
     needs_monotone: ClassVar[bool] = False
 
     def __call__(self, believed: Believed, trials: Trials, contexts: Contexts, generator: torch.Generator) -> Score:
-        return _confidence_score(believed.posterior, contexts, 0.0)
+        return ConfidenceScore(believed.posterior, contexts, 0.0)
 
 
 @dataclass(frozen=True)
@@ -134,15 +134,27 @@ def length(gradient: Tensor, contexts: Contexts) -> Tensor:
     return size
 
 
-def _confidence_score(posterior: Posterior, contexts: Contexts, width: float) -> Score:
-    def score(reduction: Reduction, x: Tensor) -> Tensor:
+@dataclass(frozen=True)
+class ConfidenceScore:
+    """A reduction at mean + `width` * standard deviation."""
+
+    posterior: Posterior
+    contexts: Contexts
+    width: float
+
+    def __call__(self, reduction: Reduction, x: Tensor) -> Tensor:
+        width, points = self.width, self.contexts.points
         if reduction.extra == "slopes":
-            at = posterior.context_slopes(x, contexts.points)
-            slopes = length(at.mean_gradient + width * at.std_gradient, contexts)
+            at = self.posterior.context_slopes(x, points)
+            slopes = length(at.mean_gradient + width * at.std_gradient, self.contexts)
             return reduction(at.mean + width * at.std, slopes)
-        mean, std = posterior.marginals(x, contexts.points)
+        mean, std = self.posterior.marginals(x, points)
         if reduction.extra == "lower":
             return reduction(mean + width * std, mean - width * std)
         return reduction(mean + width * std)
 
-    return score
+    def draft(self) -> Score:
+        """Return the score by a draft of the posterior, where it makes one."""
+        if not isinstance(self.posterior, Drafting):
+            return self
+        return replace(self, posterior=self.posterior.draft())

@@ -25,6 +25,10 @@ Acquisition: TypeAlias = Callable[[Tensor], Tensor]
 
 # Decisions evaluated at once where a cheap bound decides how many need it.
 SCREENED = 64
+# Of the screen, this share with the highest ceilings is evaluated where there are ceilings: starts, not the answer.
+PROMISING = 0.25
+# Candidates that a draft ranks highest and the acquisition itself then decides between.
+FINALISTS = 16
 
 # Up to this many decisions in all, a discrete space is simply enumerated.
 ENUMERATE = 4096
@@ -38,6 +42,17 @@ class Screened:
 
     function: Acquisition
     ceiling: Acquisition
+
+    def __call__(self, points: Tensor) -> Tensor:
+        return self.function(points)
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """An acquisition, and a cheaper one near it everywhere: the draft finds the hills, the acquisition the highest."""
+
+    function: Acquisition
+    draft: Acquisition
 
     def __call__(self, points: Tensor) -> Tensor:
         return self.function(points)
@@ -74,14 +89,23 @@ class MultiStart:
         every = region.all_discrete(ENUMERATE)
         if every is not None:
             return best_of(acquisition, every, region)
+        climbed = acquisition.draft if isinstance(acquisition, Drafted) else acquisition
+        candidates, scores = self._climb(climbed, region, generator)
+        if isinstance(acquisition, Drafted):
+            candidates = candidates[_finalists(candidates, scores, region)]
+            scores = values_of(acquisition, candidates)
+        return best(candidates, scores, region)
+
+    def _climb(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Return decisions `"n d"`, the tops of hills among them, with their values `"n"`."""
         points = region.points(self.screen, generator)
-        values = values_of(acquisition, points)
+        values = promising_values(acquisition, points)
         chosen = spread_best(points, values, self.starts)
         if region.hints is not None and len(region.hints):
             # Hints take at most half of the starts: all of them may stand on one hill.
             hints = region.repaired(region.valid(region.hints))
             hints = hints[region.feasible(hints)]
-            hint_values = values_of(acquisition, hints)
+            hint_values = promising_values(acquisition, hints)
             best_hints = spread_best(hints, hint_values, (self.starts + 1) // 2)
             starts = torch.cat([hints[best_hints], points[chosen[: self.starts - len(best_hints)]]])
             points, values = torch.cat([points, hints]), torch.cat([values, hint_values])
@@ -96,7 +120,7 @@ class MultiStart:
         if not bool(region.clear(top[None]).all()):
             beside = _beside(top, region, generator)
             candidates, scores = torch.cat([candidates, beside]), torch.cat([scores, values_of(acquisition, beside)])
-        return best(candidates, scores, region)
+        return candidates, scores
 
     def _refine(
         self, acquisition: Acquisition, region: Region, starts: Tensor, level: tuple[float, float]
@@ -203,6 +227,17 @@ def values_of(acquisition: Acquisition, points: Tensor) -> Tensor:
     return torch.where(torch.isfinite(values), values, -torch.inf)
 
 
+def promising_values(acquisition: Acquisition, points: Tensor) -> Tensor:
+    """Return the acquisition at points `"n d"`; of one with a ceiling, minus infinity where that is not among the highest."""
+    if not isinstance(acquisition, Screened):
+        return values_of(acquisition, points)
+    ceilings = values_of(acquisition.ceiling, points)
+    chosen = ceilings.argsort(descending=True)[: max(SCREENED, math.ceil(PROMISING * len(points)))]
+    values = torch.full_like(ceilings, -torch.inf)
+    values[chosen] = values_of(acquisition, points[chosen])
+    return values
+
+
 def value_and_gradient(acquisition: Acquisition, points: Tensor) -> tuple[Array, Array]:
     """Return the acquisition `"n"` and its gradient `"n d"`, rows being independent."""
     x = points.detach().requires_grad_()
@@ -213,6 +248,8 @@ def value_and_gradient(acquisition: Acquisition, points: Tensor) -> tuple[Array,
 
 def best_of(acquisition: Acquisition, points: Tensor, region: Region) -> Tensor:
     """Return the best of all points `"n d"`; of an acquisition with a ceiling, those that cannot be it go unevaluated."""
+    if isinstance(acquisition, Drafted):
+        acquisition = acquisition.function
     if not isinstance(acquisition, Screened):
         return best(points, values_of(acquisition, points), region)
     clear = region.clear(points)
@@ -234,12 +271,27 @@ def best_of(acquisition: Acquisition, points: Tensor, region: Region) -> Tensor:
 
 def best(points: Tensor, values: Tensor, region: Region) -> Tensor:
     """Return the best point that keeps its distance from pending ones; the best of all where none does."""
+    return points[_ranked(points, values, region)[0]]
+
+
+def _finalists(points: Tensor, values: Tensor, region: Region) -> Tensor:
+    """Return the indices of the best points that `best` would choose from, no point twice."""
+    ranked = _ranked(points, values, region)
+    _, place = torch.unique(points[ranked], dim=0, return_inverse=True)
+    first = torch.full((int(place.max()) + 1,), len(ranked)).scatter_reduce(
+        0, place, torch.arange(len(ranked)), "amin", include_self=True
+    )
+    return ranked[first.sort().values[:FINALISTS]]
+
+
+def _ranked(points: Tensor, values: Tensor, region: Region) -> Tensor:
     usable = torch.isfinite(values)
     if not bool(usable.any()):
         raise SolverError(f"the acquisition is not finite at any of {len(points)} decisions.")
     clear = usable & region.clear(points)
     allowed = clear if bool(clear.any()) else usable
-    return points[values.masked_fill(~allowed, -torch.inf).argmax()]
+    ranked = values.masked_fill(~allowed, -torch.inf).argsort(descending=True)
+    return ranked[: int(allowed.sum())]
 
 
 def spread_best(points: Tensor, values: Tensor, count: int) -> Tensor:

@@ -28,7 +28,7 @@ from torch import Tensor
 
 from windward import check
 from windward.contexts import Contexts
-from windward.divergences import Ball, Divergence, Screening, WorstCase
+from windward.divergences import Ball, Divergence, DraftingBall, Screening, WorstCase
 from windward.errors import ArgumentError, IncompatibleError
 from windward.satisficing import satisficing
 from windward.schedules import Radius, check_radius, resolved
@@ -62,12 +62,13 @@ class Objective(Protocol):
 class Bound:
     """A bound objective: a function of values, and of an extra where it needs one.
 
-    `ceiling`, where there is one, bounds the function from above and costs far less.
+    `ceiling`, where there is one, bounds the function from above and costs far less; `draft` is near it and costs less.
     """
 
     function: Callable[..., Tensor]
     extra: Extra | None = None
     ceiling: Callable[[Tensor], Tensor] | None = None
+    draft: Bound | None = None
 
     def __call__(self, values: Tensor, extra: Tensor | None = None) -> Tensor:
         values = values.to(torch.float64)
@@ -122,7 +123,12 @@ class Robust:
         """Return the worst case as a reduction."""
         ball = self.divergence.on(contexts)
         radius = resolved("Robust", self.radius, seen, contexts.points.shape[1])
-        return Bound(lambda values: ball(values, radius).value, ceiling=_ceiling(ball, radius, 1.0, 0.0))
+        ceiling = _ceiling(ball, radius, 1.0, 0.0)
+        draft = None
+        if isinstance(ball, DraftingBall):
+            rough = ball.draft()
+            draft = Bound(lambda values: rough(values, radius).value, ceiling=ceiling)
+        return Bound(lambda values: ball(values, radius).value, ceiling=ceiling, draft=draft)
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,13 @@ import torch
 from torch import Tensor
 
 from windward import check
-from windward.beliefs import Belief, ExpectedImprovement, Score, Thompson, UpperConfidence
+from windward.beliefs import Belief, ConfidenceScore, ExpectedImprovement, Score, Thompson, UpperConfidence
 from windward.context_rules import ContextRule, Nature
 from windward.contexts import ContextModel, NoContext
 from windward.design import Design, Sobol
 from windward.errors import ArgumentError, IncompatibleError
 from windward.feedback import Censor, Feedback, Hallucinate
-from windward.maximize import Acquisition, Maximizer, MultiStart, Screened
+from windward.maximize import Acquisition, Drafted, Maximizer, MultiStart, Screened
 from windward.objectives import Bound, Expected, LipschitzRobust, Objective, Reduction, Satisficing
 from windward.parameters import Categorical, Value
 from windward.region import Region
@@ -180,17 +180,24 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
 
 
 def acquisition(score: Score, reduction: Reduction, device: torch.device) -> Acquisition:
-    """Return the score of a decision by the reduction, with its ceiling where the reduction has one.
+    """Return the score of a decision by the reduction, with its ceiling and its draft where there are such.
 
     Decisions are searched on the processor; what they are worth is computed on the device.
     """
 
-    def scored(by: Reduction) -> Acquisition:
-        return lambda x: score(by, x.to(device)).to(x.device)
+    def scored(by: Score, what: Reduction) -> Acquisition:
+        return lambda x: by(what, x.to(device)).to(x.device)
 
-    if isinstance(reduction, Bound) and reduction.ceiling is not None:
-        return Screened(scored(reduction), scored(Bound(reduction.ceiling)))
-    return scored(reduction)
+    def screened(by: Score, what: Reduction) -> Acquisition:
+        if isinstance(what, Bound) and what.ceiling is not None:
+            return Screened(scored(by, what), scored(by, Bound(what.ceiling)))
+        return scored(by, what)
+
+    rough = score.draft() if isinstance(score, ConfidenceScore) else score
+    simpler = reduction.draft if isinstance(reduction, Bound) and reduction.draft is not None else reduction
+    if rough is score and simpler is reduction:
+        return screened(score, reduction)
+    return Drafted(screened(score, reduction), screened(rough, simpler))
 
 
 def _turned(part: Any) -> Any:

@@ -9,13 +9,14 @@ from windward.divergences.kullback_leibler import KullbackLeibler
 from windward.divergences.mmd import MMD
 from windward.divergences.total_variation import TotalVariation
 from windward.divergences.wasserstein import Wasserstein
-from windward.divergences.worst_case import Ball, Divergence, Screening, WorstCase
+from windward.divergences.worst_case import Ball, Divergence, DraftingBall, Screening, WorstCase
 
 __all__ = [
     "MMD",
     "Ball",
     "ChiSquare",
     "Divergence",
+    "DraftingBall",
     "KullbackLeibler",
     "Screening",
     "TotalVariation",

@@ -24,7 +24,7 @@ from torch import Tensor
 from windward import check
 from windward.contexts import Contexts
 from windward.divergences._interior_point import Cone, solve
-from windward.divergences.worst_case import Problem, WorstCase, check_contexts, check_weights
+from windward.divergences.worst_case import Problem, WorstCase, below_chord, check_contexts, check_weights
 from windward.errors import ArgumentError, IncompatibleError, SolverError
 
 # Eigenvalues below this share of the largest are left out of the search (on a fine grid most are); what they add to a
@@ -169,20 +169,10 @@ class MMDBall:
         return squares.clamp_min(0.0).sqrt()[place], best
 
     def ceiling(self, values: Tensor, radius: float | Tensor, alpha: float, beta: float) -> Tensor:
-        """Return an upper bound of alpha * worst case - beta * multiplier, without solving; `"*b"`.
-
-        The worst case v is convex in the radius: it lies below the chord from the mean at 0 to the minimum m at its
-        reach R, and falls the rest of the way to m at no more than today's slope, s >= (v - m) / (R - r). So alpha v -
-        beta s is at most alpha m + (alpha - beta / (R - r))_+ (chord - m).
-        """
+        """Return an upper bound of alpha * worst case - beta * multiplier, without solving; `"*b"`."""
         problem = Problem.of("MMD.ceiling", values, radius, len(self.reference))
-        f, low = problem.values, problem.values.amin(-1)
-        reach, _ = self.reach_of_minimum(f)
-        left = (reach - problem.radius).clamp_min(0.0)
-        above = left / reach.clamp_min(1e-300) * (f @ self.reference - low)
-        rate = (alpha - beta / left.clamp_min(1e-300)).clamp_min(0.0)
-        slack = self.tolerance * alpha * (f.amax(-1) - low)  # a solved value may lie that much above the true one
-        return (alpha * low + rate * above + slack).reshape(problem.shape)
+        reach, _ = self.reach_of_minimum(problem.values)
+        return below_chord(problem, self.reference, reach, alpha, beta, slack=self.tolerance)
 
     def slope_at_zero(self, f: Tensor) -> Tensor:
         """Return the multiplier at radius 0, min |g| over g with f + g constant where p > 0 and no less elsewhere.

@@ -51,6 +51,13 @@ class Screening(Protocol):
 
 
 @runtime_checkable
+class DraftingBall(Protocol):
+    """A ball that makes one like it whose worst cases are solved less closely, and faster."""
+
+    def draft(self) -> Ball: ...
+
+
+@runtime_checkable
 class Divergence(Protocol):
     """A distance between distributions on `Contexts`, with its inner worst case; `steep` where its slope at 0 is infinite."""
 
@@ -170,3 +177,20 @@ def largest(f: Tensor, count: int) -> Tensor:
     some = np.argpartition(values, n - count, axis=-1)[:, n - count :]
     order = np.argsort(-np.take_along_axis(values, some, axis=-1), axis=-1)
     return torch.from_numpy(np.take_along_axis(some, order, axis=-1))
+
+
+def below_chord(
+    problem: Problem, reference: Tensor, reach: Tensor, alpha: float, beta: float, slack: float = 0.0
+) -> Tensor:
+    """Return an upper bound of alpha * worst case - beta * multiplier, where the least value is within `reach` `"b"`.
+
+    The worst case v is convex in the radius: it lies below the chord from the mean at 0 to the minimum m at its reach R,
+    and falls the rest of the way to m at no more than today's slope, s >= (v - m) / (R - r). So alpha v - beta s is at most
+    alpha m + (alpha - beta / (R - r))_+ (chord - m). `slack` is how far above the true value, in ranges of the values, a
+    solved one may lie.
+    """
+    f, low = problem.values, problem.values.amin(-1)
+    left = (reach - problem.radius).clamp_min(0.0)
+    above = left / reach.clamp_min(1e-300) * (f @ reference - low)
+    rate = (alpha - beta / left.clamp_min(1e-300)).clamp_min(0.0)
+    return (alpha * (low + slack * (f.amax(-1) - low)) + rate * above).reshape(problem.shape)

@@ -4,10 +4,11 @@ from windward.surrogate.fit import GaussianProcess, Likelihood
 from windward.surrogate.outcomes import SoftClip, Standardize, Unscaled
 from windward.surrogate.paths import Path
 from windward.surrogate.posterior import GaussianPosterior, Hyperparameters
-from windward.surrogate.protocol import Believed, Posterior, SampledFunction, Start, Surrogate
+from windward.surrogate.protocol import Believed, Drafting, Posterior, SampledFunction, Start, Surrogate
 
 __all__ = [
     "Believed",
+    "Drafting",
     "GaussianPosterior",
     "GaussianProcess",
     "Hyperparameters",

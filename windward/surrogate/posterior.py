@@ -8,7 +8,10 @@ Everything inside is in standardised outcomes; `shift` and `scale` bring results
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -16,15 +19,19 @@ from torch import Tensor
 from windward.contexts import Contexts
 from windward.errors import SolverError
 from windward.surrogate.kernel import KernelName, kernel_value, squared_distances
-from windward.surrogate.marginals import Observations, Split, blocks, product_marginals, split
+from windward.surrogate.marginals import SPLIT_RESIDUAL, Observations, Split, blocks, product_marginals, split
 from windward.surrogate.paths import Path, draw_path
-from windward.surrogate.slopes import ContextSlopes, context_slopes
+from windward.surrogate.slopes import ContextSlopes, SlopedContexts, context_slopes
+
+Prepared = TypeVar("Prepared")
 
 # A variance below this share of the amplitude is rounding; its square root keeps a finite slope.
 LEAST_VARIANCE = 1e-14
 # Beyond this many length-scales two points are uncorrelated to the last bit; clamping keeps far outliers from
 # spoiling the distances of their neighbours by cancellation.
 FARTHEST = 1e4
+# What a draft leaves of the context kernel, times the deviation of the noise, which is what magnifies it.
+DRAFT_RESIDUAL = 1e-4
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,8 @@ class GaussianPosterior:
     shift: float
     scale: float
     base: int  # rows that were factorised at once; the others came row by row
-    _last_split: list[tuple[Tensor, Split]] = field(default_factory=list, compare=False, repr=False)
+    residual: float = SPLIT_RESIDUAL  # what the splits of contexts leave
+    _prepared: dict[str, tuple[Tensor, object]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def size(self) -> int:
@@ -180,13 +188,13 @@ class GaussianPosterior:
             inverse=inverse,
             noise=torch.cat([self.noise, noise]),
             alpha=torch.cat([self.alpha, torch.zeros_like(noise)]),
-            _last_split=[],
+            _prepared={},
         )
 
     def with_values(self, centred: Tensor, shift: float, scale: float) -> GaussianPosterior:
         """Return the posterior of these standardised values less the mean, one for each row."""
         alpha = self.inverse.T @ (self.inverse @ centred)
-        return replace(self, alpha=alpha, shift=shift, scale=scale, _last_split=[])
+        return replace(self, alpha=alpha, shift=shift, scale=scale, _prepared={})
 
     def covariance(self, zx: Tensor, zc: Tensor, zx_other: Tensor, zc_other: Tensor) -> Tensor:
         """Return prior covariances between scaled inputs, pair by pair; `"a b"`."""
@@ -217,13 +225,38 @@ class GaussianPosterior:
             variances.append(amplitude - (k @ self.inverse.T).square().sum(-1))
         return torch.cat(means), torch.cat(variances)
 
+    def draft(self) -> GaussianPosterior:
+        """Return this posterior with contexts split less finely: cheaper, and near enough to find hills by.
+
+        The variance is off by at most 2 sqrt(n) `DRAFT_RESIDUAL` of the amplitude, in practice far less. Where kernels do
+        not split, this posterior itself.
+        """
+        if self.kernel != "squared_exponential":
+            return self
+        share = math.sqrt(self.hyperparameters.noise / self.hyperparameters.amplitude)
+        return replace(self, residual=max(SPLIT_RESIDUAL, DRAFT_RESIDUAL * min(1.0, share)), _prepared={})
+
+    def sloped(self, points: Tensor) -> SlopedContexts:
+        """Return what every decision shares when slopes at these contexts are asked for."""
+        return self._once(
+            "slopes",
+            points,
+            lambda: SlopedContexts.of(self.inputs.c(points), self.zc, self.inputs.c_rates, self.residual),
+        )
+
     def _split(self, points: Tensor) -> Split:
-        # One suggestion asks for the same contexts hundreds of times: the last split is kept, by identity.
-        if self._last_split and self._last_split[0][0] is points:
-            return self._last_split[0][1]
-        parts = split(kernel_value(self.kernel, squared_distances(self.inputs.c(points), self.zc)))
-        self._last_split[:] = [(points, parts)]
-        return parts
+        return self._once(
+            "split",
+            points,
+            lambda: split(kernel_value(self.kernel, squared_distances(self.inputs.c(points), self.zc)), self.residual),
+        )
+
+    def _once(self, what: str, points: Tensor, prepare: Callable[[], Prepared]) -> Prepared:
+        # One suggestion asks for the same contexts hundreds of times: what was last made for them is kept, by identity.
+        kept = self._prepared.get(what)
+        if kept is None or kept[0] is not points:
+            kept = self._prepared[what] = (points, prepare())
+        return kept[1]  # type: ignore[return-value]
 
 
 def _root(covariance: Tensor, amplitude: float) -> Tensor:

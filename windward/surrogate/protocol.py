@@ -50,6 +50,13 @@ class Posterior(Protocol):
 
 
 @runtime_checkable
+class Drafting(Protocol):
+    """A posterior that makes a cheaper one near it."""
+
+    def draft(self) -> Posterior: ...
+
+
+@runtime_checkable
 class Surrogate(Protocol):
     """A model of f. `fit` searches hyper-parameters, warm from `start`; `at` takes them as they are."""
 

@@ -5,11 +5,12 @@
     d var      = -2 (L^-1 d k) . (L^-1 k),       d std = d var / (2 std)
 
 For the squared exponential k and d k share the decision's factor, so one split of the stacked context factors and one
-Gram matrix per decision give all of it (see `marginals.py`).
+Gram matrix per decision give all of it (see `marginals.py`); the split is made once for the contexts of a suggestion.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -17,7 +18,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from windward.surrogate.kernel import kernel_value, slope_value, squared_distances
-from windward.surrogate.marginals import split
+from windward.surrogate.marginals import Forms, quadratic_forms, split
 
 if TYPE_CHECKING:
     from windward.surrogate.posterior import GaussianPosterior
@@ -44,28 +45,38 @@ def context_slopes(posterior: GaussianPosterior, x: Tensor, points: Tensor, leas
     return ContextSlopes(mean, std, mean_gradient, std_gradient)
 
 
+@dataclass(frozen=True)
+class SlopedContexts:
+    """What every decision shares: context factors and their slopes `"(1 + k) m, n"`, values first; split, and in pairs."""
+
+    stacked: Tensor
+    inner: Tensor  # "r n"
+    forms: tuple[Forms, ...]  # value with value, then value with each slope
+
+    @staticmethod
+    def of(zc: Tensor, observed: Tensor, rates: Tensor, residual: float) -> SlopedContexts:
+        """Return them for scaled contexts `"m k"` and observed ones `"n k"`, slopes per unit of the context."""
+        kc = kernel_value("squared_exponential", squared_distances(zc, observed))  # "m n"
+        slopes = -(kc[..., None] * (zc[:, None, :] - observed)) * rates
+        stacked = torch.cat([kc, *slopes.unbind(-1)])
+        parts = split(stacked, residual)
+        outer, inner = parts.outer, parts.inner
+        if outer is None:  # no low rank: every observation is a column of its own
+            outer, inner = stacked, torch.eye(stacked.shape[1], dtype=stacked.dtype, device=stacked.device)
+        own, *others = outer.reshape(1 + zc.shape[1], len(zc), -1).unbind(0)
+        return SlopedContexts(stacked, inner, tuple(quadratic_forms(own, other) for other in (own, *others)))
+
+
 def _by_products(posterior: GaussianPosterior, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     amplitude, (m, k) = posterior.hyperparameters.amplitude, points.shape
-    zc = posterior.inputs.c(points)
-    kc = kernel_value(posterior.kernel, squared_distances(zc, posterior.zc))  # "m n"
-    gaps = zc[:, None, :] - posterior.zc  # "m n k"
-    slopes = -(kc[..., None] * gaps) * posterior.inputs.c_rates
-    stacked = torch.cat([kc, *slopes.unbind(-1)])  # values first, then each direction: "(1 + k) m, n"
-    parts = split(stacked)
-    outer, inner = parts.outer, parts.inner
-    if outer is None:  # no low rank: every observation is a column of its own
-        outer, inner = stacked, torch.eye(stacked.shape[1], dtype=stacked.dtype, device=stacked.device)
+    shared = posterior.sloped(points)
     kx = kernel_value(posterior.kernel, squared_distances(posterior.inputs.x(x), posterior.zx))
-    means = amplitude * (kx * posterior.alpha) @ stacked.T  # "b, (1 + k) m"
-    gram: Tensor = _Gram.apply(kx, inner, posterior.inverse)  # type: ignore[no-untyped-call]
-    own, others = outer[:m], outer[m:].reshape(k, m, outer.shape[-1])
-    pulled = own @ gram  # "b m r"
-    variance = amplitude - amplitude**2 * (pulled * own).sum(-1)
-    crossed = (
-        torch.stack([(pulled * other).sum(-1) for other in others], dim=-1) if k else pulled.new_zeros(len(x), m, 0)
-    )
+    means = amplitude * (kx * posterior.alpha) @ shared.stacked.T  # "b, (1 + k) m"
+    gram: Tensor = _Gram.apply(kx, shared.inner, posterior.inverse)  # type: ignore[no-untyped-call]
+    own, *crossed = [form.forms(gram) for form in shared.forms]
     mean_gradient = means[:, m:].reshape(len(x), k, m).mT
-    return means[:, :m], variance, mean_gradient, -2.0 * amplitude**2 * crossed
+    variance_gradient = torch.stack(crossed, dim=-1) if k else own.new_zeros(len(x), m, 0)
+    return means[:, :m], amplitude - amplitude**2 * own, mean_gradient, -2.0 * amplitude**2 * variance_gradient
 
 
 def _directly(posterior: GaussianPosterior, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
