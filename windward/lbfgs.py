@@ -23,19 +23,29 @@ MEMORY = 8  # pairs kept per row; decisions rarely have more dimensions than a f
 
 
 def minimize_rows(
-    function: ValueAndGradient, start: Array, low: Array, high: Array, *, evaluations: int, tolerance: float
+    function: ValueAndGradient,
+    start: Array,
+    low: Array,
+    high: Array,
+    *,
+    evaluations: int,
+    tolerance: float,
+    finish: tuple[int, int] | None = None,
 ) -> tuple[Array, Array]:
     """Return minimisers `"b d"` and values `"b"` from the starts, with at most `evaluations` calls of `function`.
 
     `function` maps points `"a d"` to values `"a"` and gradients `"a d"`; `low` and `high` are `"b d"`, equal where a
     variable is held. A row stops when its projected gradient is
-    below `tolerance`, or when two steps in a row improve it by less than `tolerance` of its size.
+    below `tolerance`, or when two steps in a row improve it by less than `tolerance` of its size. `finish=(after, rows)`:
+    after that many calls only the lowest rows go on.
     """
     x = np.clip(start, low, high)
     value, gradient = function(x)
     rows = _Rows(x, value, gradient, low, high, tolerance)
     rows.aim(np.arange(len(x)))
-    for _ in range(evaluations - 1):
+    for made in range(1, evaluations):
+        if finish is not None and made == finish[0]:
+            rows.done[np.argsort(rows.value, kind="stable")[finish[1] :]] = True
         moving = np.flatnonzero(~rows.done)
         if len(moving) == 0:
             break

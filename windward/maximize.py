@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -27,6 +27,8 @@ Acquisition: TypeAlias = Callable[[Tensor], Tensor]
 SCREENED = 64
 # Of the screen, this share with the highest ceilings is evaluated where there are ceilings: starts, not the answer.
 PROMISING = 0.25
+# Evaluations after which only the highest starts climb on, and how many those are.
+LEADERS = (16, 4)
 # Candidates that a draft ranks highest and the acquisition itself then decides between.
 FINALISTS = 16
 
@@ -71,21 +73,24 @@ class MultiStart:
 
     Integers and categories move by exchange, one parameter at a time; small discrete spaces are enumerated. Under linear
     constraints the refinement is sequential quadratic programming, start by start. A pending decision is kept at a
-    distance of 1.25 % of the cube's diagonal wherever anything else is left.
+    distance of `apart` of the cube's diagonal wherever anything else is left; `apart=0` lets decisions repeat.
     """
 
     screen: int = 512
     starts: int = 8
     evaluations: int = 40  # smooth ones stop before; kinked ones gain less than 2e-3 of the screen's spread from 200
     tolerance: float = 1e-6
+    apart: float = LEAST_DISTANCE
 
     def __post_init__(self) -> None:
         check.whole("MultiStart", "screen", self.screen, low=1)
         check.whole("MultiStart", "starts", self.starts, low=1)
         check.whole("MultiStart", "evaluations", self.evaluations, low=1)
         check.number("MultiStart", "tolerance", self.tolerance, low=0.0, open_low=True)
+        check.number("MultiStart", "apart", self.apart, low=0.0, high=1.0)
 
     def __call__(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> Tensor:
+        region = replace(region, apart=self.apart)
         every = region.all_discrete(ENUMERATE)
         if every is not None:
             return best_of(acquisition, every, region)
@@ -146,7 +151,7 @@ class MultiStart:
             return (top - value) / spread, -gradient / spread
 
         found, lowest = minimize_rows(
-            negative, whole, low, high, evaluations=self.evaluations, tolerance=self.tolerance
+            negative, whole, low, high, evaluations=self.evaluations, tolerance=self.tolerance, finish=LEADERS
         )
         values = top - spread * torch.from_numpy(lowest)
         return torch.from_numpy(found), torch.where(torch.isfinite(values), values, -torch.inf)
@@ -180,12 +185,17 @@ class MultiStart:
 
 @dataclass(frozen=True)
 class OverGrid:
-    """Evaluate every point of a regular grid, `per_parameter` points along each real parameter, and take the best."""
+    """Evaluate every point of a regular grid, `per_parameter` points along each real parameter, and take the best.
+
+    `apart` is as in `MultiStart`.
+    """
 
     per_parameter: int = 32
+    apart: float = LEAST_DISTANCE
 
     def __post_init__(self) -> None:
         check.whole("OverGrid", "per_parameter", self.per_parameter, low=2)
+        check.number("OverGrid", "apart", self.apart, low=0.0, high=1.0)
 
     def points(self, region: Region) -> Tensor:
         """Return the grid inside the region; `"n d"`."""
@@ -207,7 +217,7 @@ class OverGrid:
         return inside
 
     def __call__(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> Tensor:
-        return best_of(acquisition, self.points(region), region)
+        return best_of(acquisition, self.points(region), replace(region, apart=self.apart))
 
 
 def _level(values: Tensor) -> tuple[float, float]:
@@ -353,7 +363,7 @@ def _refine_constrained(
 
 def _beside(top: Tensor, region: Region, generator: torch.Generator) -> Tensor:
     """Return points around `top` just outside the least distance from it, for when a pending decision sits there."""
-    reach = 1.5 * LEAST_DISTANCE * math.sqrt(len(top))
+    reach = 1.5 * region.apart * math.sqrt(len(top))
     directions = torch.randn(32, len(top), generator=generator, dtype=torch.float64)
     directions = torch.where(region.continuous, directions, 0.0)
     directions = directions / directions.norm(dim=-1, keepdim=True).clamp_min(1e-300)

@@ -28,12 +28,16 @@ REPAIRS = 50
 
 @dataclass(frozen=True)
 class Region:
-    """The decisions a maximizer may choose; `avoid`: pending and lost ones `"m d"`, `hints`: places worth a look `"h d"`."""
+    """The decisions a maximizer may choose; `avoid`: pending and lost ones `"m d"`, `hints`: places worth a look `"h d"`.
+
+    `apart`: which share of the cube's diagonal to keep from those to avoid.
+    """
 
     space: Space
     fixed: dict[str, Value] = field(default_factory=dict)
     avoid: Tensor | None = None
     hints: Tensor | None = None
+    apart: float = LEAST_DISTANCE
 
     @cached_property
     def held(self) -> tuple[Tensor, Tensor]:
@@ -77,9 +81,9 @@ class Region:
 
     def clear(self, x: Tensor) -> Tensor:
         """Return which points `"b d"` keep their distance from every pending decision."""
-        if self.avoid is None or len(self.avoid) == 0:
+        if self.avoid is None or len(self.avoid) == 0 or self.apart == 0.0:
             return torch.ones(len(x), dtype=torch.bool)
-        least = LEAST_DISTANCE * math.sqrt(self.space.decision_width)
+        least = self.apart * math.sqrt(self.space.decision_width)
         return torch.cdist(x, self.avoid).amin(1) >= least
 
     def valid(self, x: Tensor) -> Tensor:

@@ -31,7 +31,7 @@ LEAST_VARIANCE = 1e-14
 # spoiling the distances of their neighbours by cancellation.
 FARTHEST = 1e4
 # What a draft leaves of the context kernel, times the deviation of the noise, which is what magnifies it.
-DRAFT_RESIDUAL = 1e-4
+DRAFT_RESIDUAL = 1e-3
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,199 @@
+"""Cheaper stand-ins in the search: drafts of posteriors and worst cases, ceilings, early finishes; what they may change."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import windward as ww
+from windward.contexts import Contexts
+from windward.lbfgs import minimize_rows
+from windward.maximize import PROMISING, Drafted, MultiStart, Screened, best_of, promising_values
+from windward.region import Region
+from windward.space import Roles
+from windward.surrogate import GaussianPosterior, GaussianProcess
+from windward.surrogate.marginals import Pairs, Rows, split
+from windward.trials import Dataset
+
+SQUARE = ww.Space({"a": ww.Real(0, 1), "b": ww.Real(0, 1)})
+
+
+def posterior_of(n: int, noise: float, kernel: str = "squared_exponential") -> GaussianPosterior:
+    generator = torch.Generator().manual_seed(n)
+    x, c = (torch.rand(n, 2, generator=generator, dtype=torch.float64) for _ in range(2))
+    y = torch.sin(5 * x[:, 0] + 3 * c[:, 0]) * torch.cos(2 * x[:, 1] - 4 * c[:, 1])
+    data = Dataset(x, c, y, torch.full((n,), torch.nan).double(), Roles((0, 1), (1.0, 1.0), (2, 3), (1.0, 1.0)))
+    surrogate = GaussianProcess(kernel=kernel)
+    return surrogate.at(data, ww.Hyperparameters(0.0, (0.3, 0.4, 0.4, 0.3), 1.0, noise))
+
+
+@given(st.integers(1, 12), st.integers(1, 9), st.integers(1, 5), st.booleans(), st.integers(0, 5))
+def test_pairs_and_rows_are_the_quadratic_form(m, rank, count, same, seed):
+    generator = torch.Generator().manual_seed(seed)
+    left, right = torch.randn(2, m, rank, generator=generator, dtype=torch.float64)
+    right = left if same else right
+    half = torch.randn(count, rank, rank, generator=generator, dtype=torch.float64)
+    gram, weights = half @ half.mT, torch.randn(count, m, generator=generator, dtype=torch.float64)
+    expected = torch.einsum("mr,brs,ms->bm", left, gram, right)
+    spread = torch.einsum("bm,mr,ms->brs", weights, left, right)
+    spread = 0.5 * (spread + spread.mT)
+    for forms in (Pairs.of(left, right), Rows(left, right)):
+        assert torch.allclose(forms.forms(gram), expected, atol=1e-10)
+        assert torch.allclose(forms.spread(weights), spread, atol=1e-10)
+
+
+@pytest.mark.parametrize("noise", [1e-4, 1e-2])
+def test_a_draft_keeps_its_bound_and_has_fewer_solves(noise):
+    posterior, generator = posterior_of(80, noise), torch.Generator().manual_seed(1)
+    x, points = torch.rand(2, 200, 2, generator=generator, dtype=torch.float64)
+    mean, std = posterior.marginals(x, points)
+    draft = posterior.draft()
+    rough_mean, rough_std = draft.marginals(x, points)
+    assert torch.allclose(mean, rough_mean, atol=1e-12)
+    error = float((std.square() - rough_std.square()).abs().max()) / posterior.scale**2
+    assert 0.0 < error <= 2.0 * 80**0.5 * 1e-3
+    assert draft._split(points).rank < 0.6 * posterior._split(points).rank
+
+
+def test_a_draft_of_slopes_is_near():
+    posterior, generator = posterior_of(80, 1e-2), torch.Generator().manual_seed(2)
+    x, points = torch.rand(2, 50, 2, generator=generator, dtype=torch.float64)
+    exact, rough = posterior.context_slopes(x, points), posterior.draft().context_slopes(x, points)
+    for mine, its in zip(exact, rough, strict=True):
+        assert float((mine - its).abs().max()) <= 0.02 * float(mine.abs().max())
+
+
+def test_kernels_that_do_not_split_have_no_draft():
+    posterior = posterior_of(20, 1e-2, "matern52")
+    assert posterior.draft() is posterior
+
+
+def test_large_tables_of_pairs_are_not_made(monkeypatch):
+    from windward.surrogate import marginals
+
+    kernel = torch.exp(
+        -0.5 * torch.linspace(-1, 1, 40).double()[:, None].sub(torch.linspace(0, 1, 30).double()).square()
+    )
+    assert isinstance(split(kernel).recombined, Pairs)
+    monkeypatch.setattr(marginals, "PAIRS", 10)
+    assert isinstance(split(kernel).recombined, Rows)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@given(seed=st.integers(0, 20), radius=st.floats(0.0, 1.5))
+def test_wasserstein_ceiling_and_draft_are_above_and_near(k, seed, radius):
+    generator = torch.Generator().manual_seed(seed)
+    points = torch.rand(12, k, generator=generator, dtype=torch.float64)
+    weights = torch.rand(12, generator=generator, dtype=torch.float64) * (torch.arange(12) < 9)
+    ball = ww.Wasserstein().on(Contexts(points, weights / weights.sum()))
+    f = torch.randn(5, 12, generator=generator, dtype=torch.float64)
+    exact, span = ball(f, radius), f.amax(-1) - f.amin(-1)
+    assert bool((exact.value <= ball.ceiling(f, radius, 1.0, 0.0) + 1e-9).all())
+    tradeoff = 0.7 * exact.value - 0.2 * exact.multiplier
+    assert bool((tradeoff <= ball.ceiling(f, radius, 0.7, 0.2) + 1e-9).all())
+    rough = ball.draft()(f, radius).value
+    assert bool((rough >= exact.value - 1e-9).all())
+    assert bool((rough - exact.value <= 1e-4 * torch.maximum(span, exact.multiplier * 2.0)).all())
+
+
+def test_the_acquisition_decides_between_what_the_draft_found():
+    calls = []
+
+    def hills(x):  # two equal hills by the draft; the acquisition prefers the right one by a little
+        return sum(torch.exp(-30 * (x - torch.tensor([at, 0.5]).double()).square().sum(-1)) for at in (0.2, 0.8))
+
+    def exact(x):
+        calls.append(len(x))
+        return hills(x) + 1e-3 * x[:, 0]
+
+    for seed in range(5):
+        x = MultiStart()(Drafted(exact, hills), Region(SQUARE), torch.Generator().manual_seed(seed))
+        assert float((x - torch.tensor([0.8, 0.5]).double()).norm()) < 0.01
+    assert sum(calls) <= 5 * 16
+
+
+def test_a_drafted_acquisition_is_enumerated_by_itself():
+    space = ww.Space({"a": ww.Integer(0, 9)})
+    drafted = Drafted(lambda x: -(x[:, 0] - 1 / 3).square(), lambda x: x[:, 0])
+    x = MultiStart()(drafted, Region(space), torch.Generator().manual_seed(0))
+    assert space.decode_decision(x) == {"a": 3}
+    points = torch.linspace(0, 1, 10, dtype=torch.float64)[:, None]
+    assert best_of(drafted, points, Region(space)).tolist() == [float(points[3, 0])]
+
+
+def test_where_there_are_ceilings_only_promising_points_are_evaluated():
+    points = torch.rand(400, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    screened = Screened(lambda x: -x.sum(-1), lambda x: 0.1 - x.sum(-1))
+    values = promising_values(screened, points)
+    assert int(torch.isfinite(values).sum()) == PROMISING * 400
+    assert int(values.argmax()) == int((-points.sum(-1)).argmax())
+
+
+def test_only_the_lowest_rows_finish():
+    evaluated = []
+
+    def function(x):
+        evaluated.append(len(x))
+        wave = np.sin(9 * x).sum(-1)
+        return (x**4).sum(-1) + 0.1 * wave, 4 * x**3 + 0.9 * np.cos(9 * x)
+
+    start = np.random.default_rng(0).uniform(-1, 1, (8, 3))
+    low, high = np.full((8, 3), -1.0), np.full((8, 3), 1.0)
+    _, values = minimize_rows(function, start, low, high, evaluations=40, tolerance=1e-12, finish=(5, 2))
+    assert evaluated[:5] == [8] * 5 and max(evaluated[5:]) <= 2
+    _, all_values = minimize_rows(function, start, low, high, evaluations=5, tolerance=1e-12)
+    assert values.min() <= all_values.min()
+
+
+def test_decisions_may_repeat_where_nothing_keeps_them_apart():
+    peak = torch.tensor([[0.5, 0.5]]).double()
+    region = Region(SQUARE, avoid=peak)
+
+    def bump(x):
+        return -(x - peak).square().sum(-1)
+
+    generator = torch.Generator().manual_seed(0)
+    assert float((MultiStart(apart=0.0)(bump, region, generator) - peak).norm()) < 1e-3
+    assert float((MultiStart(apart=0.1)(bump, region, generator) - peak).norm()) >= 0.1 * 2**0.5
+    assert torch.equal(ww.OverGrid(3, apart=0.0)(bump, region, generator), peak[0])
+    assert not torch.equal(ww.OverGrid(3)(bump, region, generator), peak[0])
+    for part in (MultiStart, ww.OverGrid):
+        with pytest.raises(ww.ArgumentError, match="apart"):
+            part(apart=-0.1)
+
+
+def test_suggestions_by_drafts_score_like_those_without(monkeypatch):
+    from windward import policy as policies
+    from windward.policy import Request, suggest
+
+    space = ww.Space(SQUARE.decision, {"c": ww.Real(0, 1), "d": ww.Real(0, 1)})
+    generator = torch.Generator().manual_seed(3)
+    rows = torch.rand(30, 4, generator=generator, dtype=torch.float64)
+    y = torch.sin(5 * rows[:, 0] + 3 * rows[:, 2]) * torch.cos(2 * rows[:, 1] - 4 * rows[:, 3])
+    trials = ww.Trials(
+        space,
+        [
+            ww.Trial(i, {"a": a, "b": b}, context={"c": c, "d": d}, context_source="revealed", value=v, changed=i)
+            for i, ((a, b, c, d), v) in enumerate(zip(rows.tolist(), y.tolist(), strict=True))
+        ],
+    )
+    made = policies.acquisition
+    for policy in (ww.papers.sbo_kde(), ww.papers.wdrbo(), ww.papers.wdrbo_exact(), ww.papers.stable_opt()):
+        whole = []
+
+        def kept(*arguments, whole=whole):
+            whole.append(made(*arguments))
+            assert isinstance(whole[-1], Drafted)
+            return whole[-1]
+
+        monkeypatch.setattr(policies, "acquisition", kept)
+        drafted = suggest(policy, trials, Request(), torch.Generator().manual_seed(0)).x
+        monkeypatch.setattr(policies, "acquisition", lambda *arguments: made(*arguments).function)
+        plain = suggest(policy, trials, Request(), torch.Generator().manual_seed(0)).x
+        grid = torch.rand(200, 2, generator=generator, dtype=torch.float64)
+        with torch.no_grad():
+            one, other, *rest = whole[0](torch.cat([drafted[None], plain[None], grid])).tolist()
+        assert one >= other - 2e-3 * (other - float(np.quantile(rest, 0.75)))
