@@ -309,7 +309,7 @@ TABLE_1 = Experiment(
     ),
     claims=ahead(["ElasticNet", "CNN"], ["DRBQO 1", "DRBQO 3", "DRBQO 5"], list(FOLDS)),
     published=tuple(
-        Published(case.name, name, {case.rounds or 66: values[place]})
+        Published(case.name, name, {case.rounds or 66: values[place]}, same_data=False)
         for name, values in PUBLISHED_ERRORS.items()
         for place, case in enumerate(TABLE_CASES)
     ),
