@@ -273,8 +273,8 @@ def _report(
             click.echo(str(file))
     if lacking:
         raise click.ClickException(
-            f"claims do not hold in {', '.join(lacking)}, and nothing is said of it; the page is written, and needs "
-            "[found.NAME] text in the findings: say what was looked for and found."
+            f"{', '.join(lacking)}: it differs from the paper and nothing is said of it; the page is written, and needs "
+            "text under [found.NAME] in the findings: say what was looked for and found."
         )
 
 
@@ -286,4 +286,5 @@ def _one_page(
     from windward.bench.page import write_page
 
     said = read_findings(findings or folder / FILE, experiments())
-    return write_page(found, said, page, figures=figures, again=folder.as_posix())
+    # By its last two names: the page is the same wherever the folder lies.
+    return write_page(found, said, page, figures=figures, again="/".join(folder.resolve().parts[-2:]))

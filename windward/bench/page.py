@@ -68,7 +68,10 @@ def write_page(
 
 
 def _lacks_text(outcome: Outcome, findings: Findings) -> bool:
-    return outcome.count("does not hold") > 0 and outcome.experiment.name not in findings.found
+    """Whether something differs from the paper, and nobody said a word."""
+    found = outcome.experiment
+    numbers = not found.claims and not found.timing and any(not entry.agrees for entry in outcome.agreements)
+    return (outcome.count("does not hold") > 0 or numbers) and found.name not in findings.found
 
 
 def _opening(outcomes: Sequence[Outcome], findings: Findings, again: str, page: str) -> list[str]:
