@@ -195,7 +195,7 @@ def test_missing_findings_are_named(tmp_path):
 
 
 def test_a_folder_without_records_is_refused(tmp_path):
-    with pytest.raises(ww.ArgumentError, match=r"nor a \.jsonl\.gz"):
+    with pytest.raises(ww.ArgumentError, match=r"\(nor a \.jsonl\.gz\)"):
         read_all([tmp_path])
 
 

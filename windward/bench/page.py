@@ -7,7 +7,7 @@ the same page. Published numbers come from the experiments' definitions.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 
 from windward.bench import figures as drawing
@@ -57,7 +57,7 @@ def write_page(
         lines += _section(outcome, findings, folder.relative_to(file.parent))
         if figures and _has_figure(outcome):
             folder.mkdir(parents=True, exist_ok=True)
-            title = f"{outcome.experiment.source}: mean and one standard error"
+            title = f"{outcome.experiment.source}: mean and one standard error ({_seeds_and_rounds(outcome)})"
             picture = folder / f"{outcome.experiment.name}.png"
             drawing.draw_png(outcome.shown, title, picture, outcome.experiment.published)
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -130,18 +130,21 @@ def _summary(outcomes: Iterable[Outcome]) -> list[str]:
 def _size(outcome: Outcome) -> str:
     if not outcome.records:
         return ""
+    size, every = _seeds_and_rounds(outcome), len(outcome.experiment.cases)
+    problems = {record["problem"] for record in outcome.records}
+    return size if len(problems) == every else f"{size}, {len(problems)} of {every} problems"
+
+
+def _seeds_and_rounds(outcome: Outcome) -> str:
     found, records = outcome.experiment, outcome.records
     seeds, rounds = len({r["seed"] for r in records}), span(sorted({r["rounds"] for r in records}))
     size = f"{seeds} of {len(found.seeds)} seeds, {rounds} rounds"
-    if not outcome.full:
-        size += f" of {span(full_rounds(found))}"
-    problems = {record["problem"] for record in records}
-    return size if len(problems) == len(found.cases) else f"{size}, {len(problems)} of {len(found.cases)} problems"
+    return size if outcome.full else f"{size} of {span(_full_rounds(found, {r['problem'] for r in records}))}"
 
 
-def full_rounds(experiment: Experiment) -> list[int]:
-    """Return the rounds of the paper, one number for all problems or several."""
-    return sorted({case.rounds or experiment.rounds for case in experiment.cases})
+def _full_rounds(experiment: Experiment, problems: Container[str]) -> list[int]:
+    """Return the rounds of the paper for some problems, one number or several."""
+    return sorted({case.rounds or experiment.rounds for case in experiment.cases if case.name in problems})
 
 
 def _computing(outcome: Outcome) -> str:
@@ -197,7 +200,11 @@ def _beside(outcome: Outcome) -> list[str]:
         ("problems", str(len(found.cases)), _some(problems, [case.name for case in found.cases])),
         ("methods", str(len({method for _, method in wanted})), "all" if not lacking else ", ".join(methods)),
         ("seeds", str(len(found.seeds)), f"{len(seeds)} ({span(seeds)})"),
-        ("rounds", span(full_rounds(found)), span(sorted({record["rounds"] for record in records}))),
+        (
+            "rounds",
+            span(_full_rounds(found, [case.name for case in found.cases])),
+            span(sorted({record["rounds"] for record in records})),
+        ),
         ("runs", str(len(wanted) * len(found.seeds)), str(len(records))),
     ]
     lines = ["| | full size | here |", "| --- | --- | --- |", *(f"| {a} | {b} | {c} |" for a, b, c in rows), ""]

@@ -69,14 +69,14 @@ def read(file: Path) -> tuple[list[Record], int]:
 
 def files_of(path: Path) -> list[Path]:
     """Return the files of records a path means: itself, a run's file in it, or the compact files kept in it."""
-    if not path.is_dir():
+    if path.is_file():
         return [path]
     if (path / FILE).exists():
         return [path / FILE]
     kept = sorted(path.glob("*.jsonl.gz"))
     if not kept:
         raise ArgumentError(
-            f"{path}: there is no {FILE} there, nor a .jsonl.gz; run an experiment with --out {path} first."
+            f"{path}: there is no {FILE} there (nor a .jsonl.gz); run an experiment with --out {path} first."
         )
     return kept
 
@@ -87,8 +87,6 @@ def read_all(paths: Iterable[Path]) -> tuple[list[Record], int]:
     torn = 0
     for path in paths:
         for file in files_of(path):
-            if not file.exists():
-                raise ArgumentError(f"{file}: there is no such file of records.")
             records, bad = read(file)
             torn += bad
             found |= {(key_of(record), record["rounds"]): record for record in records}
