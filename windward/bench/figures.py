@@ -56,7 +56,7 @@ PALETTE = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK, YELLOW, GREY)
 DASHES = (SOLID, DASHED, DOTTED, MIXED)
 PLOTLY_DASHES = {SOLID: "solid", DASHED: "dash", DOTTED: "dot", MIXED: "dashdot"}
 MOST_COLUMNS = 4
-PRINTED = "printed in the paper"
+PUBLISHED = "published"
 Shown = Sequence[tuple[Panel, Mapping[str, Runs]]]
 
 
@@ -108,8 +108,8 @@ def draw_png(shown: Shown, title: str, file: Path, published: Sequence[Published
         for axis in axes[len(shown) :]:
             axis.remove()
         handles = {line.get_label(): line for axis in axes[: len(shown)] for line in axis.get_lines()}
-        marks = [mark for axis in axes[: len(shown)] for mark in axis.collections if mark.get_label() == PRINTED]
-        handles |= {PRINTED: marks[0]} if marks else {}
+        marks = [mark for axis in axes[: len(shown)] for mark in axis.collections if mark.get_label() == PUBLISHED]
+        handles |= {PUBLISHED: marks[0]} if marks else {}
         figure.legend(
             handles.values(),
             handles.keys(),
@@ -150,7 +150,7 @@ def _draw_published(
             continue
         marks = [mark for mark in entry.values if mark in runs[entry.curve].at]
         values, colour = [entry.values[mark] for mark in marks], styles[entry.curve][0]
-        axis.scatter(marks, values, marker="x", s=28, color=colour, linewidths=1.2, zorder=3, label=PRINTED)
+        axis.scatter(marks, values, marker="x", s=28, color=colour, linewidths=1.2, zorder=3, label=PUBLISHED)
 
 
 def _counted(panel: Panel) -> str:

@@ -12,6 +12,7 @@ from windward.bench.compare import (
     LEVEL,
     Difference,
     Runs,
+    Verdict,
     difference,
     longest,
     marks_of,
@@ -165,10 +166,18 @@ def claimed(experiment: Experiment, shown: Sequence[tuple[Panel, Mapping[str, Ru
 def tally(found: Sequence[Difference]) -> str:
     """Return how many claims have each verdict, in words."""
     counts = {verdict: sum(entry.verdict == verdict for entry in found) for verdict in VERDICTS}
-    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    return ", ".join(
+        f"{count} {verdict if count == 1 else MANY[verdict]}" for verdict, count in counts.items() if count
+    )
 
 
-VERDICTS = ("holds", "does not hold", "undecided", "not run")
+VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "undecided", "not run")
+MANY: dict[Verdict, str] = {
+    "holds": "hold",
+    "does not hold": "do not hold",
+    "undecided": "undecided",
+    "not run": "not run",
+}
 
 
 def number(value: float, digits: int = 4) -> str:

@@ -112,7 +112,7 @@ FIGURE_3 = Experiment(
         ["DRBQO"],
         ["BQO-EI", "BQO-TS", "Maximin-BQO-EI", "Maximin-BQO-TS", "Emp-DRBQO"],
     ),
-    notes="12 initial points, then 100 rounds.",
+    notes="12 initial points, then 100 rounds. The ten samples are drawn anew for each seed; the paper fixes one set.",
     quick=Quick(2, 24, methods=("BQO-EI", "BQO-TS", "DRBQO 1")),
 )
 
