@@ -12,7 +12,7 @@ ifneq ($(TORCH),)
 CONSTRAINTS := $(VENV)/constraints.txt
 endif
 
-.PHONY: demo test lint types layers bench screenshots clean help
+.PHONY: demo test lint types layers bench reproduction screenshots clean help
 
 help:  ## say what each target does
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /: /'
@@ -36,6 +36,9 @@ layers: $(VENV)/.installed-dev  ## imports point downward
 bench: $(VENV)/.installed-test  ## measure, beside peers
 	$(BIN)/python benchmarks/suggest.py methods
 	$(BIN)/python benchmarks/suggest.py peers
+
+reproduction: $(VENV)/.installed-test  ## write docs/reproduction.md and its figures again, from the records kept
+	$(BIN)/windward bench report benchmarks/records --page docs/reproduction.md
 
 screenshots: $(VENV)/.installed-test  ## draw the figures, the report and the page again, for the docs
 	$(BIN)/python docs/figures/screenshots.py

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -134,13 +134,35 @@ def run(
     help="Also write the records in their compact form to this .jsonl.gz; a report can be made from it.",
 )
 @click.option("--figures/--no-figures", default=True, show_default=True, help="Figures as PNG and HTML.")
+@click.option(
+    "--page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write one page of all experiments here instead, with its figures beside it.",
+)
+@click.option(
+    "--findings",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="What people found, for --page.  [default: findings.toml, in the first folder given]",
+)
 @AS_JSON
-def report(paths: tuple[Path, ...], out: Path | None, compact: Path | None, figures: bool, as_json: bool) -> None:
+def report(
+    paths: tuple[Path, ...],
+    out: Path | None,
+    compact: Path | None,
+    figures: bool,
+    page: Path | None,
+    findings: Path | None,
+    as_json: bool,
+) -> None:
     """Make tables, paired comparisons and figures from the records in PATHS (folders, .jsonl or .jsonl.gz files).
 
     Example: windward bench report bench-results/huang2024-fig1
     """
-    _told(lambda: _report(paths, out, compact, figures, as_json))
+    if page is None and findings is not None:
+        raise click.UsageError("--findings goes with --page.")
+    if page is not None and out is not None:
+        raise click.UsageError("--out is for a page of each experiment; --page says where the one page goes.")
+    _told(lambda: _report(paths, out, compact, figures, page, findings, as_json))
 
 
 def _told(work: Callable[[], None]) -> None:
@@ -220,7 +242,15 @@ def _run(
         click.echo(f"next: windward bench report {folder}")
 
 
-def _report(paths: tuple[Path, ...], out: Path | None, compact: Path | None, figures: bool, as_json: bool) -> None:
+def _report(
+    paths: tuple[Path, ...],
+    out: Path | None,
+    compact: Path | None,
+    figures: bool,
+    page: Path | None,
+    findings: Path | None,
+    as_json: bool,
+) -> None:
     from windward.bench.records import read_all, write_compact
     from windward.bench.report import write_report
 
@@ -231,9 +261,30 @@ def _report(paths: tuple[Path, ...], out: Path | None, compact: Path | None, fig
     if size is not None and not as_json:
         click.echo(f"{compact}: {len(found)} runs, {size} bytes")
     first = paths[0] if paths[0].is_dir() else paths[0].parent
-    written = write_report(found, out or first / "report", figures=figures)
+    if page is None:
+        written, lacking = write_report(found, out or first / "report", figures=figures), []
+    else:
+        written, lacking = [page], _one_page(found, first, page, findings, figures)
     if as_json:
-        click.echo(json.dumps({"runs": len(found), "pages": [str(page) for page in written], "compact_bytes": size}))
-        return
-    for page in written:
-        click.echo(str(page))
+        pages = {"runs": len(found), "pages": [str(file) for file in written], "compact_bytes": size}
+        click.echo(json.dumps(pages if page is None else pages | {"lacking": lacking}))
+    else:
+        for file in written:
+            click.echo(str(file))
+    if lacking:
+        raise click.ClickException(
+            f"{', '.join(lacking)}: it differs from the paper and nothing is said of it; the page is written, and needs "
+            "text under [found.NAME] in the findings: say what was looked for and found."
+        )
+
+
+def _one_page(
+    found: Sequence[dict[str, Any]], folder: Path, page: Path, findings: Path | None, figures: bool
+) -> list[str]:
+    from windward.bench.experiments import experiments
+    from windward.bench.findings import FILE, read_findings
+    from windward.bench.page import write_page
+
+    said = read_findings(findings or folder / FILE, experiments())
+    # By its last two names: the page is the same wherever the folder lies.
+    return write_page(found, said, page, figures=figures, again="/".join(folder.resolve().parts[-2:]))

@@ -75,11 +75,12 @@ class Claim:
 
 @dataclass(frozen=True)
 class Published:
-    """Numbers the paper prints for a curve, by mark."""
+    """Numbers the paper prints for a curve, by mark; `same_data` is False where other data stand in for the paper's."""
 
     panel: str
     curve: str
     values: Mapping[int, float]
+    same_data: bool = True
 
 
 @dataclass(frozen=True)

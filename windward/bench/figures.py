@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from windward.bench.compare import Runs
-from windward.bench.experiment import Panel
+from windward.bench.experiment import Panel, Published
 from windward.errors import MissingDependency
 
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
@@ -56,6 +56,7 @@ PALETTE = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK, YELLOW, GREY)
 DASHES = (SOLID, DASHED, DOTTED, MIXED)
 PLOTLY_DASHES = {SOLID: "solid", DASHED: "dash", DOTTED: "dot", MIXED: "dashdot"}
 MOST_COLUMNS = 4
+PUBLISHED = "published"
 Shown = Sequence[tuple[Panel, Mapping[str, Runs]]]
 
 
@@ -84,8 +85,8 @@ def columns_for(panels: int) -> int:
     return math.ceil(panels / rows)
 
 
-def draw_png(shown: Shown, title: str, file: Path) -> None:
-    """Draw all panels into one PNG."""
+def draw_png(shown: Shown, title: str, file: Path, published: Sequence[Published] = ()) -> None:
+    """Draw all panels into one PNG; numbers the paper printed are crosses in the colour of their curve."""
     try:
         import matplotlib
         from matplotlib.figure import Figure
@@ -102,10 +103,13 @@ def draw_png(shown: Shown, title: str, file: Path) -> None:
         axes = figure.subplots(rows, columns, squeeze=False).ravel()
         for axis, (panel, runs) in zip(axes, shown, strict=False):
             _draw_panel(axis, panel, runs, styles)
+            _draw_published(axis, [entry for entry in published if entry.panel == panel.title], runs, styles)
             axis.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         for axis in axes[len(shown) :]:
             axis.remove()
         handles = {line.get_label(): line for axis in axes[: len(shown)] for line in axis.get_lines()}
+        marks = [mark for axis in axes[: len(shown)] for mark in axis.collections if mark.get_label() == PUBLISHED]
+        handles |= {PUBLISHED: marks[0]} if marks else {}
         figure.legend(
             handles.values(),
             handles.keys(),
@@ -136,6 +140,17 @@ def _draw_panel(axis: Any, panel: Panel, runs: Mapping[str, Runs], styles: Mappi
     axis.set_ylabel(panel.metric.label)
     axis.grid(alpha=0.25, linewidth=0.5)
     axis.margins(x=0.01)
+
+
+def _draw_published(
+    axis: Any, entries: Sequence[Published], runs: Mapping[str, Runs], styles: Mapping[str, tuple[str, str]]
+) -> None:
+    for entry in entries:
+        if entry.curve not in runs:
+            continue
+        marks = [mark for mark in entry.values if mark in runs[entry.curve].at]
+        values, colour = [entry.values[mark] for mark in marks], styles[entry.curve][0]
+        axis.scatter(marks, values, marker="x", s=28, color=colour, linewidths=1.2, zorder=3, label=PUBLISHED)
 
 
 def _counted(panel: Panel) -> str:

@@ -67,17 +67,29 @@ def read(file: Path) -> tuple[list[Record], int]:
     return list(found.values()), torn
 
 
+def files_of(path: Path) -> list[Path]:
+    """Return the files of records a path means: itself, a run's file in it, or the compact files kept in it."""
+    if path.is_file():
+        return [path]
+    if (path / FILE).exists():
+        return [path / FILE]
+    kept = sorted(path.glob("*.jsonl.gz"))
+    if not kept:
+        raise ArgumentError(
+            f"{path}: there is no {FILE} there (nor a .jsonl.gz); run an experiment with --out {path} first."
+        )
+    return kept
+
+
 def read_all(paths: Iterable[Path]) -> tuple[list[Record], int]:
     """Return the records of several folders or files together."""
     found: dict[tuple[Key, int], Record] = {}
     torn = 0
     for path in paths:
-        file = path / FILE if path.is_dir() else path
-        if not file.exists():
-            raise ArgumentError(f"{path}: there is no {FILE} there; run an experiment with --out {path} first.")
-        records, bad = read(file)
-        torn += bad
-        found |= {(key_of(record), record["rounds"]): record for record in records}
+        for file in files_of(path):
+            records, bad = read(file)
+            torn += bad
+            found |= {(key_of(record), record["rounds"]): record for record in records}
     return list(found.values()), torn
 
 

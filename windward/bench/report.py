@@ -12,6 +12,7 @@ from windward.bench.compare import (
     LEVEL,
     Difference,
     Runs,
+    Verdict,
     difference,
     longest,
     marks_of,
@@ -94,7 +95,7 @@ def heading(experiment: Experiment, records: Sequence[Record]) -> list[str]:
         "",
         f"{experiment.source}. {experiment.shows}",
         "",
-        f"Run here: {len(records)} runs, seeds {_span(seeds)}, {_span(rounds)} rounds; {size}. "
+        f"Run here: {len(records)} runs, seeds {span(seeds)}, {span(rounds)} rounds; {size}. "
         f"{in_words(sum(record['seconds'] for record in records))} summed over runs ({'; '.join(versions)}).",
         "",
     ]
@@ -165,10 +166,18 @@ def claimed(experiment: Experiment, shown: Sequence[tuple[Panel, Mapping[str, Ru
 def tally(found: Sequence[Difference]) -> str:
     """Return how many claims have each verdict, in words."""
     counts = {verdict: sum(entry.verdict == verdict for entry in found) for verdict in VERDICTS}
-    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    return ", ".join(
+        f"{count} {verdict if count == 1 else MANY[verdict]}" for verdict, count in counts.items() if count
+    )
 
 
-VERDICTS = ("holds", "does not hold", "undecided", "not run")
+VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "undecided", "not run")
+MANY: dict[Verdict, str] = {
+    "holds": "hold",
+    "does not hold": "do not hold",
+    "undecided": "undecided",
+    "not run": "not run",
+}
 
 
 def number(value: float, digits: int = 4) -> str:
@@ -193,7 +202,12 @@ def _best(panel: Panel, runs: Mapping[str, Runs], mark: int) -> set[str]:
     return {label for label, value in known.items() if number(value) == number(best)}
 
 
-def _span(values: Sequence[int]) -> str:
+def span(values: Sequence[int]) -> str:
+    """Return whole numbers in words, a run of them by its ends.
+
+    >>> span([3, 4, 5]), span([3, 5]), span([7])
+    ('3 to 5', '3, 5', '7')
+    """
     if len(values) > 2 and values[-1] - values[0] == len(values) - 1:
         return f"{values[0]} to {values[-1]}"
     return ", ".join(map(str, values))

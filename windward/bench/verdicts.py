@@ -1,0 +1,137 @@
+"""What records say of an experiment as a whole: which of them are shown, at which size, and the verdict in a word.
+
+A claim is judged in `windward.bench.compare`. An experiment *matches* where every judged claim holds, *differs* where more do
+not hold than hold, is *undecided* where most are undecided, and matches *partly* otherwise. Without claims its published
+numbers are judged: one agrees where it lies within sqrt(2) t s / sqrt(n) of the mean here, which takes the paper's
+mean to be as uncertain as ours. Seconds are another machine's and have no verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from windward.bench.compare import Difference, Runs, Verdict, longest, of_experiment, runs_of
+from windward.bench.experiment import Experiment, Panel, Record
+from windward.bench.report import claimed
+
+Word: TypeAlias = Literal["matches", "partly", "differs", "undecided", "timing", "not run at full size", "not run"]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A published number beside the mean here; `half` is how far apart two such means lie in 95 of 100 cases."""
+
+    panel: str
+    curve: str
+    mark: int
+    published: float
+    mean: float
+    half: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the two are as near as chance would have them."""
+        return abs(self.published - self.mean) <= self.half
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """An experiment's records that are shown, and what they say."""
+
+    experiment: Experiment
+    records: list[Record]
+    shown: Sequence[tuple[Panel, Mapping[str, Runs]]]
+    claims: list[Difference]
+    agreements: list[Agreement]
+
+    @property
+    def full(self) -> bool:
+        """Whether what was run has the paper's rounds."""
+        return bool(self.records) and all(_is_full(self.experiment, record) for record in self.records)
+
+    def count(self, verdict: Verdict) -> int:
+        """Return how many claims have this verdict."""
+        return sum(entry.verdict == verdict for entry in self.claims)
+
+    @property
+    def word(self) -> Word:
+        """The verdict in a word."""
+        if not self.records:
+            return "not run"
+        if not self.full:
+            return "not run at full size"
+        if self.experiment.timing:
+            return "timing"
+        return self._judged()
+
+    def _judged(self) -> Word:
+        if self.experiment.claims:
+            return in_a_word(*(self.count(verdict) for verdict in ("holds", "does not hold", "undecided")))
+        agreeing = sum(entry.agrees for entry in self.agreements)
+        return in_a_word(agreeing, len(self.agreements) - agreeing, 0)
+
+
+def in_a_word(holding: int, failing: int, open: int) -> Word:
+    """Return the verdict for so many claims that hold, do not hold and are undecided.
+
+    >>> in_a_word(3, 0, 0), in_a_word(3, 1, 2), in_a_word(1, 2, 0), in_a_word(1, 0, 2), in_a_word(0, 0, 0)
+    ('matches', 'partly', 'differs', 'undecided', 'undecided')
+    """
+    if failing > holding:
+        return "differs"
+    if open > holding + failing or not holding:
+        return "undecided"
+    return "matches" if not failing and not open else "partly"
+
+
+def outcome_of(experiment: Experiment, records: Sequence[Record]) -> Outcome:
+    """Return the outcome of an experiment from the records of all: of its full size where that tells anything."""
+    own = of_experiment(experiment, records)
+    found = [_outcome(experiment, part) for part in _sizes(experiment, own)]
+    telling = [one for one in found if not experiment.claims or one.count("not run") < len(one.claims)]
+    return [*telling, *found, _outcome(experiment, [])][0]
+
+
+def _sizes(experiment: Experiment, records: Sequence[Record]) -> Iterator[list[Record]]:
+    """Yield the records of the full size, then smaller and smaller ones: sizes never mix."""
+    full = [record for record in records if _is_full(experiment, record)]
+    if full:
+        yield longest(full)
+    rest = [record for record in records if not _is_full(experiment, record)]
+    while rest:
+        part = longest(rest)
+        yield part
+        taken = {id(record) for record in part}
+        rest = [record for record in rest if id(record) not in taken]
+
+
+def _outcome(experiment: Experiment, records: list[Record]) -> Outcome:
+    shown = [(panel, runs_of(panel, records)) for panel in experiment.panels]
+    shown = [(panel, runs) for panel, runs in shown if runs]
+    return Outcome(experiment, records, shown, claimed(experiment, shown), _agreements(experiment, shown))
+
+
+def _is_full(experiment: Experiment, record: Record) -> bool:
+    return bool(record["rounds"] >= (experiment.case(record["problem"]).rounds or experiment.rounds))
+
+
+def _agreements(experiment: Experiment, shown: Sequence[tuple[Panel, Mapping[str, Runs]]]) -> list[Agreement]:
+    from scipy.stats import t  # here: its import takes half a second
+
+    panels, result = {panel.title: runs for panel, runs in shown}, []
+    for entry in experiment.published:
+        runs = panels.get(entry.panel, {}).get(entry.curve)
+        if runs is None or not entry.same_data or len(runs.seeds) < 2:
+            continue
+        for mark, value in entry.values.items():
+            if mark not in runs.at:
+                continue
+            place = runs.at.index(mark)
+            half = math.sqrt(2.0) * float(t.ppf(0.975, len(runs.seeds) - 1) * runs.error()[place])
+            mean = float(runs.mean()[place])
+            if math.isfinite(mean):
+                result.append(Agreement(entry.panel, entry.curve, mark, value, mean, half))
+    return result
