@@ -16,10 +16,10 @@ from torch import Tensor
 
 from windward.bench.problem import Problem
 from windward.design import DESIGN_STREAM, hash_seed
-from windward.maximize import Acquisition, best, values_of
+from windward.maximize import Acquisition, MultiStart, OverGrid, best, values_of
 from windward.parameters import Integer, Real
 from windward.policy import Policy
-from windward.region import Region
+from windward.region import LEAST_DISTANCE, Region
 from windward.space import Space
 
 Points = Sequence[Sequence[float]]
@@ -27,9 +27,10 @@ Points = Sequence[Sequence[float]]
 
 @dataclass(frozen=True)
 class Listed:
-    """Evaluate every listed decision (in the unit cube) and take the best."""
+    """Evaluate every listed decision (in the unit cube) and take the best, `apart` from pending ones as in `MultiStart`."""
 
     points: Points
+    apart: float = LEAST_DISTANCE
 
     @cached_property
     def tensor(self) -> Tensor:
@@ -37,7 +38,7 @@ class Listed:
         return torch.tensor(self.points, dtype=torch.float64)
 
     def __call__(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> Tensor:
-        return best(self.tensor, values_of(acquisition, self.tensor), region)
+        return best(self.tensor, values_of(acquisition, self.tensor), replace(region, apart=self.apart))
 
 
 @dataclass(frozen=True)
@@ -72,4 +73,5 @@ def among_listed(policy: Policy, problem: Problem) -> Policy:
     points = tuple(tuple(row) for row in unit.tolist())
     rounds = policy.design.rounds(problem.space)
     design = ListedDesign(points, None if math.isinf(rounds) else int(rounds))
-    return replace(policy, maximize=Listed(points), design=design)
+    apart = policy.maximize.apart if isinstance(policy.maximize, MultiStart | OverGrid) else LEAST_DISTANCE
+    return replace(policy, maximize=Listed(points, apart), design=design)

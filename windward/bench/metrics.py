@@ -35,8 +35,8 @@ class Trace:
     """What happened in one run, round by round.
 
     `values` are without noise, `received` with it; `arrived` is the round after whose ask each value was told, -1 where it
-    was not; `reports` are the decisions reported after each round, by the name of what they were chosen by, NaN before there
-    was anything to report.
+    was not, or came too late for the policy to take it; `reports` are the decisions reported after each round, by the name of
+    what they were chosen by, NaN before there was anything to report.
     """
 
     decisions: Tensor  # "t d"

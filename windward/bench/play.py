@@ -28,12 +28,13 @@ from windward.bench.problems import entry
 from windward.bench.problems import problem as registered
 from windward.bench.problems.registry import DATA_VARIABLE
 from windward.errors import ArgumentError
-from windward.feedback import fit_arrived
+from windward.feedback import Censor, fit_arrived
 from windward.objectives import Objective
 from windward.parameters import Categorical, Integer, Parameter, Value
 from windward.policy import Policy
 from windward.study import Study
 from windward.surrogate import Start
+from windward.trials import Trial
 
 # Version of a record's fields; a reader refuses what it does not know.
 FORMAT = 1
@@ -130,7 +131,7 @@ def play(
             due.setdefault(turn + delay, []).append(suggestion.id)
         for id in due.pop(turn, []):
             study.tell(id, asked[id][3])
-            arrived[id] = turn
+            arrived[id] = -1 if dropped(policy, study.trials.rows[id]) else turn
         if reports:
             began = time.perf_counter()
             for name, decision in report_decisions(study, reports).items():
@@ -146,6 +147,11 @@ def play(
         reports={name: torch.stack(rows) for name, rows in reported.items()},
     )
     return trace, report_seconds
+
+
+def dropped(policy: Policy, trial: Trial) -> bool:
+    """Whether a value came after the patience of a policy that takes no such values."""
+    return isinstance(policy.feedback, Censor) and policy.feedback.censored(trial)
 
 
 def run_one(
