@@ -9,7 +9,7 @@ from pathlib import Path
 
 from svg import LINE, MUTED, arrow, card, words, write
 
-WIDTH, LEFT, GAP = 270, (20, 365, 710), 75
+WIDTH, LEFT = 262, (16, 328, 640)
 
 
 def step(column: int, number: str, title: str, lines: tuple[str, str], call: str, fill: str) -> list[str]:
@@ -19,7 +19,7 @@ def step(column: int, number: str, title: str, lines: tuple[str, str], call: str
         words(x + 18, 50, f"{number}  {title}", size=17, weight=600),
         words(x + 18, 75, lines[0], color=MUTED),
         words(x + 18, 95, lines[1], color=MUTED),
-        words(x + 18, 127, call, size=13.5, code=True),
+        words(x + 18, 127, call, size=13, code=True),
     ]
 
 
@@ -64,7 +64,7 @@ def main() -> None:
         ),
     ]
     label = "Decide, see the context, receive the value late or never; both teach the models that choose the next decision."
-    write(Path(__file__).with_suffix(".svg"), 1000, 450, label, shapes)
+    write(Path(__file__).with_suffix(".svg"), LEFT[2] + WIDTH + 16, 446, label, shapes)
 
 
 if __name__ == "__main__":
