@@ -144,7 +144,9 @@ def test_the_nav_names_every_page_once():
 
 
 def test_the_reference_has_every_public_name_once():
-    referred = [pair for page in sorted((DOCS / "reference").glob("*.md")) for pair in REFERRED.findall(page.read_text())]
+    referred = [
+        pair for page in sorted((DOCS / "reference").glob("*.md")) for pair in REFERRED.findall(page.read_text())
+    ]
     assert len(referred) == len(set(referred))
     by_name = {name: module for module, name in referred if module != "windward.papers"}
     modules = {"divergences", "papers", "__version__"}

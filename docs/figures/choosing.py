@@ -15,7 +15,13 @@ ROW, TOP = 104, 20
 # (question, its second line, the answer that leads to the right, leaf where the distribution is learnt, where it is known)
 ROWS = (
     ("Is there a context", "that you can see?", "no", ("papers.gp_ucb()", "contexts act as noise"), None),
-    ("Can you choose it?", "a simulator, a fold", "yes", ("papers.drbqo(Known(...), radius)", "says which context to evaluate"), None),
+    (
+        "Can you choose it?",
+        "a simulator, a fold",
+        "yes",
+        ("papers.drbqo(Known(...), radius)", "says which context to evaluate"),
+        None,
+    ),
     (
         "Is it known before",
         "each decision?",

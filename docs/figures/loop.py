@@ -38,8 +38,22 @@ def main() -> None:
     middle = [x + WIDTH / 2 for x in LEFT]
     shapes = [
         *step(0, "1", "Decide", ("The next decision x, chosen", "before the context is known"), "study.ask()", "blue"),
-        *step(1, "2", "The context shows", ("Demand, weather, a patient’s", "week: nobody controls it"), "study.reveal(id, c)", "sand"),
-        *step(2, "3", "The value comes", ("y = f(x, c) + noise, late,", "out of order, or never"), "study.tell(id, y) · lose(id)", "red"),
+        *step(
+            1,
+            "2",
+            "The context shows",
+            ("Demand, weather, a patient's", "week: nobody controls it"),
+            "study.reveal(id, c)",
+            "sand",
+        ),
+        *step(
+            2,
+            "3",
+            "The value comes",
+            ("y = f(x, c) + noise, late,", "out of order, or never"),
+            "study.tell(id, y) · lose(id)",
+            "red",
+        ),
         *part(0, "Policy", ("the objective, weighed by what", "is known and what is not"), "blue"),
         *part(1, "Context model", ("where c may be, and how far", "that estimate may be wrong"), "sand"),
         *part(2, "Surrogate of f", ("arrived values teach; pending", "ones are imagined or censored"), "red"),
@@ -63,7 +77,9 @@ def main() -> None:
             anchor="middle",
         ),
     ]
-    label = "Decide, see the context, receive the value late or never; both teach the models that choose the next decision."
+    label = (
+        "Decide, see the context, receive the value late or never; both teach the models that choose the next decision."
+    )
     write(Path(__file__).with_suffix(".svg"), LEFT[2] + WIDTH + 16, 446, label, shapes)
 
 
