@@ -109,7 +109,7 @@ def check_command(words):
     elif words[0] == "python":
         assert (ROOT / words[1]).exists(), " ".join(words)
     else:
-        known = {"curl", "source", "git", "cd", "export", "sqlite3"}
+        known = {"curl", "source", "export", "sqlite3", "createdb"}
         assert words[0] in known or (ROOT / words[0]).exists(), " ".join(words)
 
 
