@@ -7,8 +7,6 @@ number, the usual habit (bake for the average day) and choosing at random.
 python examples/01_stock_before_demand.py [--rounds 40] [--seed 0]
 """
 
-from __future__ import annotations
-
 import argparse
 
 import numpy as np

@@ -7,8 +7,6 @@ the patients turn out to be of the least favourable kind. It prints both doses, 
 python examples/02_when_the_distribution_is_wrong.py [--rounds 40] [--seed 0]
 """
 
-from __future__ import annotations
-
 import argparse
 
 import numpy as np
