@@ -130,7 +130,7 @@ def controller() -> Any:
 
 def bandit() -> Any:
     """Takings by visitor, and the discount by loyalty."""
-    names, visitors, seeds = page("bandit"), 120, range(4)
+    names, visitors, seeds = page("bandit"), 100, range(4)
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained")
     loyalties, discounts = np.linspace(0, 1, 41), np.linspace(0, 20, 201)
     table = names["takings"](discounts[None], loyalties[:, None])
@@ -140,9 +140,9 @@ def bandit() -> Any:
         earned = np.array([names["earned"](study) for study in studies])
         smooth = [np.convolve(row, np.ones(30) / 30, mode="valid") for row in earned]
         band(left, np.arange(30, visitors + 1), smooth, inks[label], label)
-        said(f"{label}, takings per visitor over the last 60", earned[:, -60:].mean(1))
+        said(f"{label}, takings per visitor over the last 50", earned[:, -50:].mean(1))
         if label != "random":
-            late = [t for study in studies for t in study.trials.rows[-60:]]
+            late = [t for study in studies for t in study.trials.rows[-50:]]
             at = ([t.context["loyalty"] for t in late], [t.decision["discount"] for t in late])
             right.plot(*at, "o", color=inks[label], ms=3, alpha=0.45, label=label)
     print(f"best for each visitor: {table.max(1).mean():.2f}; best single discount: {table.mean(0).max():.2f}")
@@ -152,7 +152,7 @@ def bandit() -> Any:
     right.plot(loyalties, discounts[table.argmax(1)], color=INK, lw=1.2, label="best")
     left.set(xlabel="visitor", ylabel="takings per visitor, last 30", title="What it takes (4 runs, standard error)")
     left.legend(frameon=False, fontsize=8.5, loc="lower right")
-    right.set(xlabel="loyalty", ylabel="discount", title="What the last 60 visitors were offered", ylim=(-0.5, 23.5))
+    right.set(xlabel="loyalty", ylabel="discount", title="What the last 50 visitors were offered", ylim=(-0.5, 23.5))
     right.legend(frameon=False, fontsize=8.5, loc="upper right", ncols=3)
     return figure
 
