@@ -121,7 +121,7 @@ def controller() -> Any:
         left.axvline(power, color=INK, lw=0.8, ls=":")
         left.text(power, 1.45 - 0.22 * height, f" {label}", fontsize=8.5, va="center")
     left.set(yticks=[0, 1], yticklabels=["expected", "robust"], ylim=(-0.5, 1.7), xlabel="power, kW")
-    left.set(title="What is left in the building", xlim=(3.5, 9.5))
+    left.set(title="What is left in the building", xlim=(3.5, 11))
     right.set(xlabel="degrees colder than the autumn it was tuned in", ylabel="cost of a night above the best")
     right.set(title="What it costs (5 runs, standard error)")
     right.legend(frameon=False)
@@ -130,7 +130,7 @@ def controller() -> Any:
 
 def bandit() -> Any:
     """Takings by visitor, and the discount by loyalty."""
-    names, visitors, seeds = page("bandit"), 100, range(4)
+    names, visitors, seeds = page("bandit"), 200, range(3)
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained")
     loyalties, discounts = np.linspace(0, 1, 41), np.linspace(0, 20, 201)
     table = names["takings"](discounts[None], loyalties[:, None])
@@ -148,9 +148,9 @@ def bandit() -> Any:
     print(f"best for each visitor: {table.max(1).mean():.2f}; best single discount: {table.mean(0).max():.2f}")
     for level, text in ((table.max(1).mean(), "best for each visitor"), (table.mean(0).max(), "best single discount")):
         left.axhline(level, color=INK, lw=0.8, ls=":")
-        left.text(visitors, level + 0.05, text, ha="right", va="bottom", fontsize=8.5)
+        left.text(25, level + 0.05, text, ha="left", va="bottom", fontsize=8.5)
     right.plot(loyalties, discounts[table.argmax(1)], color=INK, lw=1.2, label="best")
-    left.set(xlabel="visitor", ylabel="takings per visitor, last 30", title="What it takes (4 runs, standard error)")
+    left.set(xlabel="visitor", ylim=(9.5, 18), ylabel="takings per visitor, last 30", title="What it takes (3 runs, standard error)")
     left.legend(frameon=False, fontsize=8.5, loc="lower right")
     right.set(xlabel="loyalty", ylabel="discount", title="What the last 50 visitors were offered", ylim=(-0.5, 23.5))
     right.legend(frameon=False, fontsize=8.5, loc="upper right", ncols=3)
