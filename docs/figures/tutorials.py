@@ -94,7 +94,7 @@ def stock() -> Any:
     left.set(
         xlabel="order", ylabel="profit of a day", title="The orders advised, five runs", ylim=(-80, 150), xlim=(0, 90)
     )
-    left.legend(frameon=False, fontsize=8, loc="lower center")
+    left.legend(frameon=False, fontsize=8, loc="lower left")
     right.set(xlabel="day", ylabel="mean profit so far", title="What it earns (standard error)")
     right.legend(frameon=False, fontsize=8.5, loc="lower right")
     return figure
