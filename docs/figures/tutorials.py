@@ -119,9 +119,9 @@ def controller() -> Any:
         power = float(problem.optimum(ww.Expected()).decision[0])
         print(f"{label}: {power:.2f} kW")
         left.axvline(power, color=INK, lw=0.8, ls=":")
-        left.text(power, 1.45 - 0.22 * height, f" {label}", fontsize=8.5, va="center")
+        left.text(power, 1.5 - 0.2 * height, f" {label}", fontsize=8.5, va="center", backgroundcolor="white")
     left.set(yticks=[0, 1], yticklabels=["expected", "robust"], ylim=(-0.5, 1.7), xlabel="power, kW")
-    left.set(title="What is left in the building", xlim=(3.5, 11))
+    left.set(title="What is left in the building", xlim=(3.5, 9.5))
     right.set(xlabel="degrees colder than the autumn it was tuned in", ylabel="cost of a night above the best")
     right.set(title="What it costs (5 runs, standard error)")
     right.legend(frameon=False)
@@ -150,8 +150,13 @@ def bandit() -> Any:
         left.axhline(level, color=INK, lw=0.8, ls=":")
         left.text(25, level + 0.05, text, ha="left", va="bottom", fontsize=8.5)
     right.plot(loyalties, discounts[table.argmax(1)], color=INK, lw=1.2, label="best")
-    left.set(xlabel="visitor", ylim=(9.5, 18), ylabel="takings per visitor, last 30", title="What it takes (3 runs, standard error)")
-    left.legend(frameon=False, fontsize=8.5, loc="lower right")
+    left.set(
+        xlabel="visitor",
+        ylim=(8.5, 18),
+        ylabel="takings per visitor, last 30",
+        title="What it takes (3 runs, standard error)",
+    )
+    left.legend(frameon=False, fontsize=8.5, loc="lower right", ncols=3)
     right.set(xlabel="loyalty", ylabel="discount", title="What the last 50 visitors were offered", ylim=(-0.5, 23.5))
     right.legend(frameon=False, fontsize=8.5, loc="upper right", ncols=3)
     return figure
