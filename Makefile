@@ -12,7 +12,7 @@ ifneq ($(TORCH),)
 CONSTRAINTS := $(VENV)/constraints.txt
 endif
 
-.PHONY: demo test lint types layers bench reproduction screenshots clean help
+.PHONY: demo test docs lint types layers bench reproduction screenshots clean help
 
 help:  ## say what each target does
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /: /'
@@ -22,6 +22,9 @@ demo: $(VENV)/.installed  ## install, then run the main job
 
 test: $(VENV)/.installed-test  ## install what the tests need, then run them
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+docs: $(VENV)/.installed-docs  ## build the documentation into site/; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 lint: $(VENV)/.installed-dev  ## style
 	$(BIN)/ruff check .
@@ -44,7 +47,7 @@ screenshots: $(VENV)/.installed-test  ## draw the figures, the report and the pa
 	$(BIN)/python docs/figures/screenshots.py
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)
@@ -61,6 +64,11 @@ $(VENV)/.installed: pyproject.toml $(CONSTRAINTS) $(VENV)/.created
 $(VENV)/.installed-test: $(VENV)/.installed
 	@echo "installing what the tests need"
 	$(PIP) -c $(CONSTRAINTS) -e '.[test]'
+	touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	@echo "installing what the documentation needs"
+	$(PIP) -c $(CONSTRAINTS) -e '.[docs]'
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed-test

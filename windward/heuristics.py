@@ -71,7 +71,7 @@ class MidpointRobust:
     """The middle between two bounds of the MMD worst case, without solving it (DRBO-MMD-MinimaxApprox).
 
     v is convex in r, so it lies above max(p.f - r S, min f), S a bound of its slope at 0, and below the chord from
-    (0, p.f) to (r*, min f), r* the distance of the minimiser's point. Needs a kernel that can be inverted: a nugget.
+    (0, p.f) to (`r*`, min f), `r*` the distance of the minimiser's point. Needs a kernel that can be inverted: a nugget.
     """
 
     divergence: MMD

@@ -1,0 +1,311 @@
+"""The pictures and numbers of docs/tutorials: each runs the code blocks of its page, then the page's functions at full size.
+
+python docs/figures/tutorials.py [stock] [tuning] [bandit] [controller] [simulator] [team]
+
+It writes docs/figures/tutorial-NAME.png and prints what the page quotes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import torch
+
+import windward as ww
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+FIGURES = Path(__file__).parent
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLUE, RED, GREY, INK = "#1f6f8b", "#c8553d", "#999999", "#333333"
+
+
+def page(name: str) -> dict[str, Any]:
+    """Run the blocks of a page in an empty folder and return the names they define."""
+    names: dict[str, Any] = {}
+    text = (FIGURES.parent / "tutorials" / f"{name}.md").read_text()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for block in BLOCK.findall(text):
+            exec(compile(block, f"{name}.md", "exec"), names)
+        os.chdir(FIGURES)
+    return names
+
+
+def said(label: str, values: Any) -> None:
+    """Print the mean of several runs with its standard error."""
+    values = np.asarray(values, dtype=float)
+    print(f"{label}: {values.mean():.3g} +- {values.std(ddof=1) / len(values) ** 0.5:.2g} ({len(values)} runs)")
+
+
+def band(axes: Any, x: Any, runs: Any, color: str, label: str) -> None:
+    """Draw the mean of several runs (rows) with its standard error."""
+    runs = np.asarray(runs, dtype=float)
+    mean, error = runs.mean(0), runs.std(0, ddof=1) / len(runs) ** 0.5
+    axes.plot(x, mean, color=color, label=label)
+    axes.fill_between(x, mean - error, mean + error, color=color, alpha=0.2, lw=0)
+
+
+def stock() -> Any:
+    """Orders by weather, and the profit with and without the forecast."""
+    names, days, seeds = page("stock"), 40, range(5)
+    world = np.random.default_rng(12345)
+    demands = {w: np.array([names["demand_on"](w, world) for _ in range(20_000)]) for w in ("dry", "wet")}
+    orders = np.linspace(0, 100, 201)
+
+    def worth(order: float, weather: str) -> float:
+        sold = np.minimum(order, demands[weather])
+        return float((9 * sold + (order - sold) - 5 * order).mean())
+
+    best = {w: float(max(orders, key=lambda order, w=w: worth(order, w))) for w in demands}
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained")
+    plans = {
+        "with the forecast": (ww.papers.sbo_kde(), True, BLUE),
+        "without it": (ww.papers.sbo_kde(), False, RED),
+        "random orders": (ww.papers.random(), True, GREY),
+    }
+    for label, (policy, forecast, color) in plans.items():
+        studies = [names["play"](policy, days, seed, forecast) for seed in seeds]
+        gained = [[worth(t.decision["order"], t.context["weather"]) for t in study.trials] for study in studies]
+        band(right, np.arange(1, days + 1), np.cumsum(gained, 1) / np.arange(1, days + 1), color, label)
+        said(f"{label}, profit of a day after the first ten", np.mean(np.array(gained)[:, 10:], 1))
+        if label == "with the forecast":
+            for weather, tone in (("dry", "#d08b2c"), ("wet", BLUE)):
+                advice = [s.recommend(context={"weather": weather}).decision["order"] for s in studies]
+                said(f"order on a {weather} day (best {best[weather]:.0f})", advice)
+                left.plot(orders, [worth(o, weather) for o in orders], color=tone, label=f"{weather}: true mean profit")
+                heights = [worth(order, weather) for order in advice]
+                left.plot(advice, heights, "o", color=tone, ms=5, label=f"{weather}: advice after {days} days")
+    ideal = float(np.mean([worth(best[w], w) for w in best]))
+    print(f"best possible, knowing both distributions: {ideal:.1f} a day")
+    right.axhline(ideal, color=INK, lw=0.8, ls=":")
+    right.text(days, ideal + 2, "best possible", ha="right", va="bottom", fontsize=8.5)
+    left.set(
+        xlabel="order", ylabel="profit of a day", title="The orders advised, five runs", ylim=(-80, 150), xlim=(0, 90)
+    )
+    left.legend(frameon=False, fontsize=8, loc="lower left")
+    right.set(xlabel="day", ylabel="mean profit so far", title="What it earns (standard error)")
+    right.legend(frameon=False, fontsize=8.5, loc="lower right")
+    return figure
+
+
+def controller() -> Any:
+    """Regret by how much colder the winter is."""
+    names, seeds, shifts = page("controller"), range(5), np.arange(0.0, 11.0)
+    problems = [names["Shifted"](by=[-float(s)])(names["autumn"]) for s in shifts]
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained", width_ratios=(1, 1.3))
+    for index, (label, color) in enumerate((("expected", BLUE), ("robust", RED))):
+        powers = [names["tuned"](names["METHODS"][label], 30, seed) for seed in seeds]
+        said(f"power by {label}", powers)
+        regrets = np.array([[names["regret"](power, problem) for problem in problems] for power in powers])
+        band(right, shifts, regrets, color, label)
+        for shift in (0, 3, 6, 10):
+            said(f"regret of {label}, {shift} degrees colder", regrets[:, shift])
+        left.plot(powers, [index] * len(powers), "o", color=color, alpha=0.7)
+    for height, (problem, label) in enumerate(
+        ((problems[0], "best in autumn"), (problems[6], "best 6 degrees colder"))
+    ):
+        power = float(problem.optimum(ww.Expected()).decision[0])
+        print(f"{label}: {power:.2f} kW")
+        left.axvline(power, color=INK, lw=0.8, ls=":")
+        left.text(power, 1.5 - 0.2 * height, f" {label}", fontsize=8.5, va="center", backgroundcolor="white")
+    left.set(yticks=[0, 1], yticklabels=["expected", "robust"], ylim=(-0.5, 1.7), xlabel="power, kW")
+    left.set(title="What is left in the building", xlim=(3.5, 9.5))
+    right.set(xlabel="degrees colder than the autumn it was tuned in", ylabel="cost of a night above the best")
+    right.set(title="What it costs (5 runs, standard error)")
+    right.legend(frameon=False)
+    return figure
+
+
+def bandit() -> Any:
+    """Takings by visitor, and the discount by loyalty."""
+    names, visitors, seeds = page("bandit"), 200, range(3)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained")
+    loyalties, discounts = np.linspace(0, 1, 41), np.linspace(0, 20, 201)
+    table = names["takings"](discounts[None], loyalties[:, None])
+    inks = {"silence is no": BLUE, "silence is late": RED, "random": GREY}
+    for label, policy in names["METHODS"].items():
+        studies = [names["play"](policy, visitors, seed) for seed in seeds]
+        earned = np.array([names["earned"](study) for study in studies])
+        smooth = [np.convolve(row, np.ones(30) / 30, mode="valid") for row in earned]
+        band(left, np.arange(30, visitors + 1), smooth, inks[label], label)
+        said(f"{label}, takings per visitor over the last 50", earned[:, -50:].mean(1))
+        if label != "random":
+            late = [t for study in studies for t in study.trials.rows[-50:]]
+            at = ([t.context["loyalty"] for t in late], [t.decision["discount"] for t in late])
+            right.plot(*at, "o", color=inks[label], ms=3, alpha=0.45, label=label)
+    print(f"best for each visitor: {table.max(1).mean():.2f}; best single discount: {table.mean(0).max():.2f}")
+    for level, text in ((table.max(1).mean(), "best for each visitor"), (table.mean(0).max(), "best single discount")):
+        left.axhline(level, color=INK, lw=0.8, ls=":")
+        left.text(25, level + 0.05, text, ha="left", va="bottom", fontsize=8.5)
+    right.plot(loyalties, discounts[table.argmax(1)], color=INK, lw=1.2, label="best")
+    left.set(
+        xlabel="visitor",
+        ylim=(8.5, 18),
+        ylabel="takings per visitor, last 30",
+        title="What it takes (3 runs, standard error)",
+    )
+    left.legend(frameon=False, fontsize=8.5, loc="lower right", ncols=3)
+    right.set(xlabel="loyalty", ylabel="discount", title="What the last 50 visitors were offered", ylim=(-0.5, 23.5))
+    right.legend(frameon=False, fontsize=8.5, loc="upper right", ncols=3)
+    return figure
+
+
+def simulator() -> Any:
+    """Distance from the best hull by runs, and which seas were tried."""
+    names, seeds, marks = page("simulator"), range(4), (15, 20, 25, 30, 40)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained")
+    for offset, (label, color) in zip(
+        (-0.2, 0.2), (("most uncertain sea", BLUE), ("a sea at random", RED)), strict=True
+    ):
+        gaps, tried = [], []
+        for seed in seeds:
+            study = ww.Study(names["space"], names["METHODS"][label], seed=seed)
+            row = []
+            for mark in marks:
+                study.run(lambda a: names["speed"](a.decision, a.context["wave"]), until=mark, progress=False)
+                row.append(names["optimum"] - names["robust_value"](study.recommend().decision))
+            gaps.append(row)
+            tried += [t.context["wave"] for t in study.trials.rows[12:]]
+        for place, mark in enumerate(marks):
+            said(f"{label}, short of the best after {mark} runs", np.array(gaps)[:, place])
+        band(left, marks, gaps, color, label)
+        counts = [tried.count(wave) / len(tried) for wave in names["waves"]]
+        right.bar(np.arange(len(counts)) + offset, counts, 0.4, color=color, label=label)
+    right.plot(np.arange(len(counts)), names["shares"], "o", color=INK, ms=4, label="how often they occur")
+    left.set(xlabel="runs", ylabel="robust speed short of the best", title="What is given up (4 runs, standard error)")
+    left.set_ylim(bottom=0)
+    left.legend(frameon=False)
+    right.set(xlabel="wave height, m", ylabel="share of the runs", title="Which seas are tried after the design")
+    right.set_xticks(np.arange(len(counts)), [f"{wave:g}" for wave in names["waves"]])
+    right.legend(frameon=False, fontsize=8.5)
+    return figure
+
+
+def tuning() -> Any:
+    """Scores by fold of the robust and the average choice, and of random search."""
+    names, fits, seeds = page("tuning"), 40, range(4)
+    folds, found = names["FOLDS"], {}
+    for label, policy in names["METHODS"].items():
+        chosen = [names["tuned"](policy, fits, seed) for seed in seeds]
+        found[label] = np.array([[names["score"](decision, fold) for fold in folds] for decision in chosen])
+    rows = []
+    for seed in seeds:
+        drawn = ww.Study(names["space"], ww.papers.random(), seed=seed).ask_many(fits // len(folds))
+        rows.append(max(([names["score"](a.decision, fold) for fold in folds] for a in drawn), key=min))
+    found["random search"] = np.array(rows)
+    figure, axes = plt.subplots(figsize=(7.2, 3.6), layout="constrained")
+    for offset, (label, color) in zip((-0.26, 0, 0.26), zip(found, (RED, BLUE, GREY), strict=True), strict=True):
+        scores = found[label]
+        error = scores.std(0, ddof=1) / len(scores) ** 0.5
+        axes.bar(np.arange(len(folds)) + offset, scores.mean(0), 0.25, yerr=error, color=color, label=label, ecolor=INK)
+        said(f"{label}, worst fold", scores.min(1))
+        said(f"{label}, average", scores.mean(1))
+    axes.set(
+        ylabel="R2",
+        title=f"The score on each fold after {fits} fits (4 runs, standard error)",
+        xlabel="body-mass index",
+    )
+    axes.set_xticks(np.arange(len(folds)), folds)
+    axes.legend(frameon=False, fontsize=9, ncols=3, loc="upper left")
+    axes.set_ylim(0, axes.get_ylim()[1] * 1.15)
+    return figure
+
+
+def team() -> Any:
+    """A timeline of three benches on one journal, one of which is switched off."""
+    names = page("team")
+    with tempfile.TemporaryDirectory() as folder:
+        url, off = f"sqlite:///{folder}/coatings.db", threading.Event()
+        names["url"] = url
+        names["joined"]()
+        spans: list[tuple[int, float, float, int, str]] = []
+
+        def bench(number: int, tests: int, start: float) -> None:
+            study, world = ww.Study.open("coatings", journal=url), np.random.default_rng(number)
+            while len(study.trials) < tests:
+                suggestion, began = study.ask(), time.monotonic() - start
+                humidity, length = float(world.normal(60, 8)), float(world.uniform(0.8, 2.4))
+                study.reveal(suggestion.id, {"humidity": humidity})
+                time.sleep(length)
+                if number == 1 and suggestion.id >= 8:
+                    spans.append((number, began, time.monotonic() - start, suggestion.id, "off"))
+                    off.set()
+                    return
+                study.tell(suggestion.id, names["hardness"](suggestion.decision["curing"], humidity))
+                spans.append((number, began, time.monotonic() - start, suggestion.id, "told"))
+
+        start = time.monotonic()
+        benches = [threading.Thread(target=bench, args=(number, 20, start)) for number in range(3)]
+        for thread in benches:
+            thread.start()
+        for thread in benches:
+            thread.join()
+        study = ww.Study.open("coatings", journal=url)
+        for trial in study.pending():
+            began = time.monotonic() - start
+            time.sleep(1.5)
+            study.tell(trial.id, names["hardness"](trial.decision["curing"], trial.context["humidity"]))
+            spans.append((0, began, time.monotonic() - start, trial.id, "again"))
+        advice = study.recommend().decision["curing"]
+    print(f"{study!r}; advice: cure {advice:.0f} minutes; the true best at the mean humidity is 80")
+    figure, axes = plt.subplots(figsize=(9.6, 2.8), layout="constrained")
+    inks = {"told": BLUE, "off": RED, "again": "#d08b2c"}
+    words = {
+        "told": "tested and told",
+        "off": "switched off in the middle: pending",
+        "again": "the same test, taken over",
+    }
+    for number, began, ended, id, kind in sorted(spans, key=lambda span: span[1]):
+        axes.barh(
+            number,
+            ended - began,
+            left=began,
+            height=0.6,
+            color=inks[kind],
+            edgecolor="white",
+            label=words.pop(kind, None),
+        )
+        axes.text((began + ended) / 2, number, str(id), ha="center", va="center", color="white", fontsize=9)
+    axes.set(
+        yticks=[0, 1, 2],
+        yticklabels=["bench A", "bench B", "bench C"],
+        ylim=(-0.5, 3.3),
+        xlabel="seconds (standing for hours)",
+    )
+    axes.legend(frameon=False, fontsize=9, ncols=3, loc="upper left")
+    return figure
+
+
+DRAWN: dict[str, Callable[[], Any]] = {
+    "stock": stock,
+    "tuning": tuning,
+    "bandit": bandit,
+    "controller": controller,
+    "simulator": simulator,
+    "team": team,
+}
+
+
+def main() -> None:
+    """Draw the figures named, or all."""
+    torch.set_num_threads(1)
+    plt.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False})
+    for name in sys.argv[1:] or list(DRAWN):
+        print(f"-- {name}")
+        DRAWN[name]().savefig(FIGURES / f"tutorial-{name}.png", dpi=110)
+
+
+if __name__ == "__main__":
+    main()
