@@ -146,7 +146,7 @@ def _decided(study: Study) -> str:
         best = max(told, key=lambda trial: sign * (trial.value or 0.0))
         where = f", with {_values(best.context)}" if best.context else ""
         lines.append(f"The best single result so far is {number(best.value)}, for {_values(best.decision)}{where}.")
-    lost = [trial for trial in trials if trial.state == "lost"]
+    lost = trials.lost
     items = [
         f"Trial {t.id} was asked {_age(t)} ago and has not come back: {_values(t.decision)}." for t in trials.pending
     ]

@@ -303,7 +303,8 @@ def gp_ucb_sdf(
     """GP-UCB-SDF: x_t = argmax_x mu_t(x) + nu_t sigma_t(x), values not here within m asks counted as the worst.
 
     Verma2022, Alg. 1: nu_t = B_y sum over the last m of sigma(x_s) + beta_t, B_y = beta_t = 1; m = `patience`. With a
-    context given at `ask` it is CGB-SDF; with any other context model or objective, their combination.
+    context given at `ask` it is CGB-SDF; with any other context model or objective, their combination. As in the paper a
+    value that comes after the patience is dropped; `late="use"`, the default of `Censor`, counts it from then on.
     """
     belief = UpperConfidence(delayed_width())
     return _delayed(belief, Censor(worst, patience, late), context_model, objective)

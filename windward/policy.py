@@ -162,7 +162,7 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
     policy, trials = policy.oriented(trials.sign), policy.view(trials)
     space = trials.space
     contexts = policy.context_model(space, trials, request.known(space), generator)
-    region = Region(space, request.fixed, avoid=trials.decisions(trials.unresolved), hints=_hints(trials))
+    region = Region(space, request.fixed, avoid=_avoided(policy, trials, request), hints=_hints(trials))
     stand_in = None if contexts is None or not space.context else contexts.draw(generator)
     round = len(trials) if request.round is None else request.round
     if contexts is None or not trials.arrived or round < policy.design.rounds(space):
@@ -245,6 +245,19 @@ def _check_part(call: str, name: str, part: object) -> None:
 def _parameters(kind: type) -> tuple[str, ...]:
     code = getattr(kind.__call__, "__code__", None)
     return () if code is None else code.co_varnames[: code.co_argcount]
+
+
+def _avoided(policy: Policy, trials: Trials, request: Request) -> Tensor:
+    """Return the decisions to keep a distance from: those without a value, unless the feedback gives them one.
+
+    The same decision for another context is no repetition, where the context is given beforehand.
+    """
+    if isinstance(policy.feedback, Censor):
+        return trials.decisions(())
+    given = request.given.items()
+    return trials.decisions(
+        [trial for trial in trials.unresolved if all(trial.context.get(name) == value for name, value in given)]
+    )
 
 
 def _hints(trials: Trials) -> Tensor:

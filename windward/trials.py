@@ -130,6 +130,11 @@ class Trials:
         return tuple(trial for trial in self.rows if trial.state == "pending")
 
     @cached_property
+    def lost(self) -> tuple[Trial, ...]:
+        """Trials without a value that somebody has given up."""
+        return tuple(trial for trial in self.rows if trial.state == "lost")
+
+    @cached_property
     def awaiting_context(self) -> tuple[Trial, ...]:
         """Trials whose value is there but whose context is not: they cannot train the surrogate yet."""
         return tuple(trial for trial in self.rows if trial.value is not None and not self.knows_context(trial))

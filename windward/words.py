@@ -105,7 +105,7 @@ def ages(seconds: float | None) -> str:
 def basis(trials: Trials) -> str:
     """Return what a recommendation rests on, and what is missing."""
     arrived, pending, waiting = len(trials.arrived), trials.pending, len(trials.awaiting_context)
-    lost = sum(trial.state == "lost" for trial in trials)
+    lost = len(trials.lost)
     text = f"This rests on the {_count(arrived, 'result')} that {_have(arrived)} arrived."
     rest = []
     if pending:

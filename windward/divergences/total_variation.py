@@ -22,7 +22,7 @@ KINK = 4e-15
 
 @dataclass(frozen=True)
 class TotalVariation:
-    """Total variation as the full L1 norm, so a radius goes from 0 to 2.
+    """Total variation as the full L1 norm, so a radius goes from 0 to 2; half of it is the share of cases that may change.
 
     >>> contexts = Contexts.uniform(torch.zeros(4, 1))
     >>> TotalVariation().worst_case(torch.tensor([1.0, 2.0, 3.0, 4.0]), contexts, 0.5).value
