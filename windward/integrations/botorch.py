@@ -264,13 +264,14 @@ class ModelPosterior:
         if isinstance(self.model, EnsembleModel):
             share = torch.rand((), generator=generator, dtype=torch.float64)
             return ModelPath(lambda inputs: _member(self.model.posterior(inputs), share))
+        cannot = self._cannot("posterior samples that are functions", "belief=UpperConfidence()")
+        if not isinstance(self.model, GP) or is_ensemble(self.model):
+            raise cannot
         try:
-            if not isinstance(self.model, GP) or is_ensemble(self.model):
-                raise NotImplementedError
             with _seeded(seed):
                 drawn = MatheronPathModel(self.model)
         except (NotImplementedError, UnsupportedError) as error:
-            raise self._cannot("posterior samples that are functions", "belief=UpperConfidence()") from error
+            raise cannot from error
         return ModelPath(lambda inputs: drawn(inputs).squeeze(-1))
 
     def condition(self, x: Tensor, c: Tensor, y: Tensor | None = None) -> ModelPosterior:
