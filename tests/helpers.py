@@ -9,6 +9,16 @@ from windward.space import Space
 from windward.trials import Dataset, Trial, Trials
 
 SHOP = Space(decision={"order": ww.Real(0, 1)}, context={"demand": ww.Real(0, 1)})
+FAST = ww.MultiStart(screen=64, starts=2, evaluations=10)
+
+
+def policy(**parts):
+    """A quick policy for the shop, with these parts."""
+    return ww.Policy(**{"context_model": ww.KernelDensity(32), "maximize": FAST, "design": ww.Sobol(4), **parts})
+
+
+def new_study(journal=None, **changes):
+    return ww.Study(SHOP, policy(), journal=journal, name="shop", **changes)
 
 
 def quadratic(suggestion: ww.Suggestion) -> ww.Outcome:

@@ -49,7 +49,7 @@ try:
     from gpytorch.models import GP
     from linear_operator.utils.cholesky import psd_safe_cholesky
 except ImportError as error:  # pragma: no cover - exercised in a subprocess without BoTorch
-    raise MissingDependency("windward.integrations.botorch needs BoTorch: pip install 'botorch>=0.12'.") from error
+    raise MissingDependency("windward.integrations.botorch needs BoTorch: pip install 'windward[botorch]'.") from error
 
 # A variance below this is rounding; its square root keeps a finite slope.
 LEAST_VARIANCE = 1e-14
