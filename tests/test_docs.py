@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from helpers import with_windward_on_the_path
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "CONTRIBUTING.md"]
@@ -31,16 +30,7 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if SHELL.search(page.read_text())], ids=lambda page: page.name)
 def test_shell_blocks_run(page, tmp_path):
-    command = tmp_path / "windward"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m windward "$@"\n')
-    command.chmod(0o755)
-    environment = {
-        **os.environ,
-        "PATH": f"{tmp_path}:{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-        "OMP_NUM_THREADS": "1",
-    }
-    environment.pop("WINDWARD_JOURNAL", None)
+    environment = with_windward_on_the_path(tmp_path)
     script = "set -eu\n" + "\n".join(SHELL.findall(page.read_text()))
     done = subprocess.run(
         ["sh", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280

@@ -60,7 +60,7 @@ def pairs(title: str, names: tuple[str, ...]) -> tuple[Claim, ...]:
 
 DELAYS: dict[str, Poisson | Fixed] = {"Poisson(10)": Poisson(MEAN), "fixed 10": Fixed(MEAN)}
 
-MEANS, PATIENCES = (5, 10, 20), (5, 10, 20, 40)
+PATIENCES = (5, 10, 20, 40)
 SYNTHETIC = "gp-1"
 
 
