@@ -10,11 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bench_helpers import METHODS, TOY, Silent, command, read, run
+from bench_helpers import METHODS, TOY, Silent, command, read, run, toy
 
 import windward as ww
 from windward.bench import records, report, runner
+from windward.bench.experiment import Case
 from windward.bench.experiments import experiment
+from windward.bench.experiments.parts import told
 
 
 def test_finished_runs_are_not_repeated(tmp_path):
@@ -70,6 +72,19 @@ def test_missing_data_and_what_stands_in_for_them(tmp_path, monkeypatch):
         run(found, tmp_path, seeds=(0,), rounds=2, **case)
     pages = report.write_report(read(tmp_path), tmp_path / "page", figures=False)
     assert "svm-breast-cancer for SVM Poisson(10)" in pages[0].read_text()
+
+
+def test_methods_that_do_not_run_on_the_problems_are_refused(tmp_path):
+    with pytest.raises(ww.ArgumentError, match="'verma2022-fig1': these methods do not run on these problems"):
+        run(experiment("verma2022-fig1"), tmp_path, cases=("fixed 10",), methods=("GP-UCB-SDF m=5",))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_method_that_needs_a_distribution_says_where_there_is_none(tmp_path):
+    blind = Case(name="toy", problem=lambda seed, data: replace(toy(), reference=None))
+    found = replace(TOY, cases=(blind,), methods={"told": lambda problem: ww.papers.drbqo(told(problem), 1.0)})
+    outcome, _ = run(found, tmp_path, seeds=(0,))
+    assert "problem 'toy' tells the learner no distribution; this method needs one" in outcome.failures[0].trace
 
 
 def test_an_experiment_of_ones_own_runs_in_one_process(tmp_path):
