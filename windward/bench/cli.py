@@ -159,22 +159,7 @@ def report(paths: tuple[Path, ...], out: Path | None, compact: Path | None, figu
 
     Example: windward bench report bench-results/huang2024-fig1
     """
-    from windward.bench.records import read_all, write_compact
-    from windward.bench.report import write_report
-
-    found, torn = read_all(paths)
-    if torn:
-        click.echo(f"{torn} torn line(s) passed over: a process was killed while it wrote.", err=True)
-    size = None if compact is None else write_compact(found, compact)
-    if size is not None and not as_json:
-        click.echo(f"{compact}: {len(found)} runs, {size} bytes")
-    first = paths[0] if paths[0].is_dir() else paths[0].parent
-    written = write_report(found, out or first / "report", figures=figures)
-    if as_json:
-        click.echo(json.dumps({"runs": len(found), "pages": [str(page) for page in written], "compact_bytes": size}))
-        return
-    for page in written:
-        click.echo(str(page))
+    _report(paths, out, compact, figures, as_json)
 
 
 def _first(found: Experiment, count: int) -> tuple[int, ...]:
@@ -213,3 +198,22 @@ def _say(outcome: Outcome, folder: Path, as_json: bool) -> None:
         click.echo(f"failed: {job.case}, {job.method}, seed {job.seed}: {last}", err=True)
     if not failed and not as_json:
         click.echo(f"next: windward bench report {folder}")
+
+
+def _report(paths: tuple[Path, ...], out: Path | None, compact: Path | None, figures: bool, as_json: bool) -> None:
+    from windward.bench.records import read_all, write_compact
+    from windward.bench.report import write_report
+
+    found, torn = read_all(paths)
+    if torn:
+        click.echo(f"{torn} torn line(s) passed over: a process was killed while it wrote.", err=True)
+    size = None if compact is None else write_compact(found, compact)
+    if size is not None and not as_json:
+        click.echo(f"{compact}: {len(found)} runs, {size} bytes")
+    first = paths[0] if paths[0].is_dir() else paths[0].parent
+    written = write_report(found, out or first / "report", figures=figures)
+    if as_json:
+        click.echo(json.dumps({"runs": len(found), "pages": [str(page) for page in written], "compact_bytes": size}))
+        return
+    for page in written:
+        click.echo(str(page))
