@@ -12,7 +12,7 @@ ifneq ($(TORCH),)
 CONSTRAINTS := $(VENV)/constraints.txt
 endif
 
-.PHONY: demo test docs lint types layers bench reproduction screenshots clean help
+.PHONY: demo test docs lint types layers package bench reproduction screenshots clean help
 
 help:  ## say what each target does
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /: /'
@@ -35,6 +35,9 @@ types: $(VENV)/.installed-dev  ## types, strict on the package
 
 layers: $(VENV)/.installed-dev  ## imports point downward
 	$(BIN)/lint-imports
+
+package: $(VENV)/.installed-dev  ## wheel and sdist: built, checked, used in an environment of their own
+	$(BIN)/python .ci/package.py --constraints $(CONSTRAINTS) $(if $(INDEX),--index $(INDEX))
 
 bench: $(VENV)/.installed-test  ## measure, beside peers
 	$(BIN)/python benchmarks/suggest.py methods

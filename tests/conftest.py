@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
 from postgres_server import Server, programs
-from service_helpers import chromium
+from service_helpers import ADMIN, LARGEST_BODY, SHOP, bearer, chromium
+
+import windward as ww
 
 # One derandomised profile: a property that fails, fails every time. No deadline: a busy machine is not a failure.
 settings.register_profile(
     "windward", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("windward")
+
+NUMBERS = itertools.count()
 
 
 def pytest_runtest_setup(item):
@@ -46,6 +51,12 @@ def generator():
     return torch.Generator().manual_seed(0)
 
 
+@pytest.fixture(params=["memory", "sqlite"])
+def journal(request, tmp_path):
+    """A journal in memory, and one in a file."""
+    return ww.MemoryJournal() if request.param == "memory" else ww.SqlJournal(f"sqlite:///{tmp_path}/study.db")
+
+
 @pytest.fixture(scope="session")
 def postgres_server():
     """A PostgreSQL server of this test run alone; without one a skip, and a failure where CI is set."""
@@ -60,3 +71,35 @@ def postgres_server():
 def postgres(postgres_server):
     """The URL of an empty PostgreSQL database."""
     return postgres_server.database()
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    """The journal of a service of a test file's own."""
+    return f"sqlite:///{tmp_path_factory.mktemp('service')}/studies.db"
+
+
+@pytest.fixture(scope="module")
+def client(url):
+    """A client of that service, with the administrator's token."""
+    from fastapi.testclient import TestClient  # here: most tests need no service
+
+    from windward.service.app import create_app
+    from windward.service.settings import Settings
+
+    with TestClient(create_app(Settings(url, ADMIN, largest_body=LARGEST_BODY)), raise_server_exceptions=False) as made:
+        made.headers.update(bearer(ADMIN))
+        yield made
+
+
+@pytest.fixture
+def shop(client):
+    """A study of its own per test, three trials asked, one of them told."""
+    name = f"shop {next(NUMBERS)}"
+    made = client.post("/api/studies", json={**SHOP, "name": name})
+    assert made.status_code == 201, made.text
+    for _ in range(3):
+        assert client.post(f"/api/studies/{name}/ask", json={}).status_code == 201
+    told = client.post(f"/api/studies/{name}/trials/0/tell", json={"value": 1.5, "context": {"demand": 0.4}})
+    assert told.status_code == 200, told.text
+    return name, made.json()["tokens"]

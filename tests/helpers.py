@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
+
 import torch
 
 import windward as ww
@@ -9,12 +13,33 @@ from windward.space import Space
 from windward.trials import Dataset, Trial, Trials
 
 SHOP = Space(decision={"order": ww.Real(0, 1)}, context={"demand": ww.Real(0, 1)})
+FAST = ww.MultiStart(screen=64, starts=2, evaluations=10)
+
+
+def policy(**parts):
+    """A quick policy for the shop, with these parts."""
+    return ww.Policy(**{"context_model": ww.KernelDensity(32), "maximize": FAST, "design": ww.Sobol(4), **parts})
+
+
+def new_study(journal=None, **changes):
+    return ww.Study(SHOP, policy(), journal=journal, name="shop", **changes)
 
 
 def quadratic(suggestion: ww.Suggestion) -> ww.Outcome:
     """A smooth toy shop: best order near the demand, which cycles."""
     demand = 0.3 + 0.05 * (suggestion.id % 7)
     return ww.Outcome(1.0 - (float(suggestion.decision["order"]) - demand) ** 2, context={"demand": demand})
+
+
+def with_windward_on_the_path(folder: Path) -> dict[str, str]:
+    """Return an environment whose `windward` command, written into the folder, is that of this checkout."""
+    command = folder / "windward"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m windward "$@"\n')
+    command.chmod(0o755)
+    root = str(Path(__file__).parents[1])
+    found = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": root, "OMP_NUM_THREADS": "1"}
+    found.pop("WINDWARD_JOURNAL", None)
+    return found
 
 
 def random_dataset(n: int, d: int, k: int, seed: int = 0, noise: float = 0.1) -> Dataset:

@@ -15,7 +15,11 @@ import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
+import windward as ww
+
 ADMIN = "the-admin-token-of-the-tests"
+# Of the service in this process; small, so that a test can exceed it.
+LARGEST_BODY = 100_000
 ROOT = Path(__file__).parents[1]
 SHOP = {
     "name": "shop",
@@ -33,6 +37,11 @@ SHOP = {
 
 def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
+
+
+def log(url: str, name: str) -> list[ww.journal.Event]:
+    """Return a study's events as the journal has them."""
+    return ww.SqlJournal(url).read(name)
 
 
 def request(url: str, method: str, path: str, body: object = None, token: str = ADMIN) -> object:

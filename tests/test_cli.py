@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from helpers import with_windward_on_the_path
 
 import windward as ww
 from windward.cli import COMMANDS, main
@@ -288,15 +289,7 @@ def test_names_cannot_steer_a_terminal(shop):
 
 @pytest.mark.slow
 def test_the_example_script_runs_a_whole_study(tmp_path):
-    command = tmp_path / "windward"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m windward "$@"\n')
-    command.chmod(0o755)
-    environment = {
-        **os.environ,
-        "PATH": f"{tmp_path}:{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-        "OMP_NUM_THREADS": "1",
-    }
+    environment = with_windward_on_the_path(tmp_path)
     script = [str(ROOT / "examples" / "shop.sh"), str(tmp_path)]
     done = subprocess.run(script, capture_output=True, text=True, env=environment, timeout=280)
     assert done.returncode == 0, done.stderr

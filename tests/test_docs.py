@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import re
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 import click
 import pytest
 import yaml
+from helpers import with_windward_on_the_path
 
 import windward as ww
 from windward.cli import main
@@ -63,17 +63,8 @@ def test_no_block_escapes_the_tests(page):
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if SHELL.search(page.read_text())], ids=name_of)
 def test_shell_blocks_run(page, tmp_path):
-    command = tmp_path / "windward"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m windward "$@"\n')
-    command.chmod(0o755)
+    environment = with_windward_on_the_path(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    environment = {
-        **os.environ,
-        "PATH": f"{tmp_path}:{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-        "OMP_NUM_THREADS": "1",
-    }
-    environment.pop("WINDWARD_JOURNAL", None)
     script = "set -eu\n" + "\n".join(SHELL.findall(page.read_text()))
     done = subprocess.run(
         ["sh", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -227,6 +228,19 @@ def test_a_full_disk_is_an_error_that_wrote_nothing(tmp_path):
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 1000}")
     study.tell(suggestion.id, 1.0, context={"demand": 0.5})
     assert len(ww.Study.open("shop", journal=f"sqlite:///{tmp_path}/log.db").trials) == asked
+
+
+def test_a_database_of_another_program_holds_no_studies(tmp_path):
+    url = f"sqlite:///{tmp_path}/other.db"
+    with closing(sqlite3.connect(tmp_path / "other.db")) as other:
+        other.execute("CREATE TABLE recipes (name TEXT)")
+        other.commit()
+    with pytest.raises(ww.JournalError, match="this database holds no studies"):
+        ww.SqlJournal(url, create=False)
+    with pytest.raises(ww.JournalError, match="this database holds no studies"):
+        ww.Study.open("shop", journal=url)
+    with closing(sqlite3.connect(tmp_path / "other.db")) as other:  # looking made nothing
+        assert [name for (name,) in other.execute("SELECT name FROM sqlite_master")] == ["recipes"]
 
 
 def test_the_layout_is_as_documented(tmp_path):

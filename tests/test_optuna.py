@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import optuna
 import pytest
-from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.testing.pytest_samplers import (
@@ -324,3 +324,22 @@ def test_parameters_go_to_windward_and_back(distribution, values):
         back = view.params(view.space.decode_decision(x[0]))["x"]
         assert back == pytest.approx(value) if isinstance(value, float) else back == value
         assert type(back) is type(value) and distribution._contains(distribution.to_internal_repr(back))
+
+
+def test_a_distribution_of_another_kind_is_refused():
+    class Circle(BaseDistribution):
+        def to_external_repr(self, param_value_in_internal_repr):
+            return param_value_in_internal_repr
+
+        to_internal_repr = to_external_repr
+
+        def single(self):
+            return False
+
+        def _contains(self, param_value_in_internal_repr):
+            return True
+
+    study = optuna.create_study(sampler=WindwardSampler(small()))
+    study.add_trial(optuna.create_trial(params={"angle": 1.0}, distributions={"angle": Circle()}, value=1.0))
+    with pytest.raises(ww.IncompatibleError, match="parameter 'angle' has the unknown distribution"):
+        study.ask({"angle": Circle()})

@@ -196,3 +196,14 @@ def test_the_design_is_one_sobol_sequence():
     assert ww.Sobol().rounds(SHOP) == 5 and ww.Sobol(12).rounds(SHOP) == 12
     six = ww.Space({f"x{i}": ww.Real(0, 1) for i in range(4)}, {f"c{i}": ww.Real(0, 1) for i in range(2)})
     assert ww.Sobol().rounds(six) == 13
+
+
+@pytest.mark.parametrize("given", [-1.0, float("nan"), float("inf")])
+def test_a_width_of_ones_own_is_checked_when_it_is_used(given):
+    policy = ww.Policy(
+        context_model=ww.NoContext(), belief=ww.UpperConfidence(lambda believed, trials: given), design=ww.Sobol(1)
+    )
+    space = ww.Space({"a": ww.Real(0, 1)})
+    trials = told(space, [({"a": 0.2}, {}, 1.0), ({"a": 0.7}, {}, 2.0)])
+    with pytest.raises(ww.ArgumentError, match=r"it gave .*; a width must be >= 0"):
+        suggest(policy, trials, Request(), torch.Generator().manual_seed(0))

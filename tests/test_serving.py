@@ -24,6 +24,7 @@ from service_helpers import ADMIN, ROOT, SHOP, bearer, postgresql_programs, priv
 
 import windward as ww
 from windward.service.app import create_app
+from windward.service.run import bound
 from windward.service.settings import Settings
 
 pytestmark = pytest.mark.slow
@@ -181,6 +182,13 @@ def test_no_call_that_fits_the_schema_is_a_server_error(tmp_path):
 
             check()
     assert len(operations) >= 16 and counts.get(200, 0) > 0 and counts.get(422, 0) > 0
+
+
+def test_a_port_that_is_taken_is_named():
+    with closing(bound("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ww.ArgumentError, match=rf"cannot bind 127\.0\.0\.1 port {port}: Address already in use"):
+            bound("127.0.0.1", port)
 
 
 def test_the_schema_is_complete(tmp_path):

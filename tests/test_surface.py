@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from missing_packages import NEEDS, PACKAGES
 
 import windward as ww
 from windward import demo
 from windward.cli import main
+
+ROOT = Path(__file__).parents[1]
 
 
 def run_python(code, **environment):
@@ -37,20 +43,21 @@ def test_import_stays_light():
     assert answer.stdout.strip() == "[]", answer.stderr
 
 
-BLOCK = """
+def blocked(*packages):
+    """Return code after which none of these can be imported."""
+    return f"""
 import sys
 class Blocked:
     def find_spec(self, name, path=None, target=None):
-        if name.split('.')[0] in {'sqlalchemy', 'click', 'rich', 'pandas', 'botorch', 'gpytorch', 'cvxpy', 'sklearn',
-                                  'psycopg', 'optuna', 'distributed', 'plotly', 'kaleido', 'fastapi'}:
-            raise ImportError(f'{name} is blocked')
+        if name.split('.')[0] in {packages!r}:
+            raise ImportError(f'{{name}} is blocked')
 sys.meta_path.insert(0, Blocked())
 import windward as ww
 """
 
 
 def test_the_core_needs_torch_numpy_and_scipy_alone():
-    code = BLOCK + (
+    code = blocked("sqlalchemy", "click", "rich", *PACKAGES) + (
         "study = ww.Study(ww.Space({'a': ww.Real(0, 1)}, {'c': ww.Real(0, 1)}), ww.Policy(context_model="
         "ww.KernelDensity(16), design=ww.Sobol(3)))\n"
         "study.run(lambda s: ww.Outcome(-(s.decision['a'] - .4)**2, context={'c': .1 * s.id}), 5, progress=False)\n"
@@ -64,19 +71,28 @@ def test_the_core_needs_torch_numpy_and_scipy_alone():
     ("code", "command"),
     [
         ("ww.Study(ww.Space({'a': ww.Real(0, 1)}), journal='sqlite:///x.db')", "pip install 'sqlalchemy>=2.0'"),
-        ("ww.SqlJournal('postgresql://me@host/shop')", "pip install 'windward[cluster]'"),
-        ("import windward.integrations.optuna", "pip install 'optuna>=5.0'"),
-        ("import windward.integrations.botorch", "pip install 'botorch>=0.12'"),
         ("import windward.cli", "pip install 'click>=8.1' 'rich>=13'"),
-        ("ww.Study(ww.Space({'a': ww.Real(0, 1)})).dataframe()", "pip install pandas"),
-        ("from windward import plots; plots.history(ww.Study(ww.Space({'a': ww.Real(0, 1)})))", "'windward[plots]'"),
-        ("from windward.plots import png; png(None, 'x.png')", "pip install 'windward[plots]'"),
     ],
 )
-def test_a_missing_package_is_named_with_its_command(code, command):
-    answer = run_python((BLOCK.replace("'sqlalchemy', ", "") if "postgresql" in code else BLOCK) + code)
+def test_a_dependency_that_was_left_out_is_named_with_its_command(code, command):
+    answer = run_python(blocked("sqlalchemy", "click", "rich") + code)
     assert answer.returncode != 0
     assert "MissingDependency" in answer.stderr and command in answer.stderr
+
+
+def test_a_missing_package_is_named_with_the_extra_that_brings_it():
+    tests = os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
+    answer = run_python(
+        blocked(*PACKAGES) + "import missing_packages\nprint(missing_packages.failures())", PYTHONPATH=tests
+    )
+    assert answer.stdout.strip() == "[]", answer.stdout + answer.stderr
+
+
+def test_extras_that_messages_name_exist():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    files = [*(ROOT / "windward").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    named = {name for file in files for name in re.findall(r"windward\[(\w+)\]'", file.read_text())}
+    assert named >= {extra for _, extra in NEEDS} and named <= set(extras)
 
 
 def test_newsvendor_by_hand():

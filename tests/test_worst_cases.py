@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from oracles import random_contexts, worst_value
 
 import windward as ww
 from windward.contexts import Contexts
-from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein
+from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein, wasserstein
 
 # (divergence, radii that matter for contexts in [0, 1])
 DIVERGENCES = {
@@ -263,6 +264,19 @@ def test_mmd_says_when_it_cannot_certify():
 
 
 # -- derivatives ----------------------------------------------------------------------------------------------------
+
+
+def test_wasserstein_says_when_it_cannot_solve(monkeypatch):
+    """Failure injection: no steps left, and a linear programme that gives up."""
+    contexts = random_contexts(12, 2, seed=3)
+    f = normal(12, seed=4)
+    monkeypatch.setattr(wasserstein, "STEPS", 0)
+    with pytest.raises(ww.SolverError, match="1 of 1 problems not solved in 0 steps"):
+        Wasserstein().worst_case(f[None], contexts, 0.05)
+    monkeypatch.setattr("scipy.optimize.linprog", lambda *given, **options: SimpleNamespace(status=4, message="tired"))
+    moved = torch.full((12,), 1 / 12, dtype=torch.float64)
+    with pytest.raises(ww.SolverError, match="the linear programme failed: tired"):
+        Wasserstein().distance(moved, contexts)
 
 
 @every_divergence

@@ -19,7 +19,7 @@ def dataframe(space: Space, trials: Trials) -> pandas.DataFrame:
     try:
         import pandas
     except ImportError as error:
-        raise MissingDependency("study.dataframe() needs pandas: pip install pandas.") from error
+        raise MissingDependency("study.dataframe() needs pandas: pip install 'windward[data]'.") from error
     rows = []
     for trial in trials:
         row: dict[str, Any] = {"id": trial.id}

@@ -50,8 +50,7 @@ class Real:
 
     def to_own(self, values: Sequence[Any] | Array) -> Array:
         """Return `"n 1"` in own units."""
-        column = np.asarray(values, dtype=np.float64).reshape(-1, 1)
-        return np.log(column) if self.log else column
+        return _to_own(self, values)
 
     def from_own(self, row: Array) -> float:
         """Return the value at one point in own units."""
@@ -59,8 +58,7 @@ class Real:
 
     def to_unit(self, values: Sequence[Any] | Array) -> Array:
         """Return `"n 1"` with `low` at 0 and `high` at 1."""
-        low, high = self.own_bounds()[0]
-        return (self.to_own(values) - low) / (high - low)
+        return _to_unit(self, values)
 
     def from_unit(self, row: Array) -> float:
         """Return the value at a point of [0, 1]; the ends give the bounds exactly."""
@@ -103,8 +101,7 @@ class Integer:
 
     def to_own(self, values: Sequence[Any] | Array) -> Array:
         """Return `"n 1"` in own units."""
-        column = np.asarray(values, dtype=np.float64).reshape(-1, 1)
-        return np.log(column) if self.log else column
+        return _to_own(self, values)
 
     def from_own(self, row: Array) -> int:
         """Return the nearest whole number to one point in own units."""
@@ -112,8 +109,7 @@ class Integer:
 
     def to_unit(self, values: Sequence[Any] | Array) -> Array:
         """Return `"n 1"` with `low` at 0 and `high` at 1."""
-        low, high = self.own_bounds()[0]
-        return (self.to_own(values) - low) / (high - low)
+        return _to_unit(self, values)
 
     def from_unit(self, row: Sequence[float] | Array) -> int:
         """Return the nearest whole number inside the bounds to a point of [0, 1]."""
@@ -315,6 +311,16 @@ def _own(parameter: Real | Integer, bound: float | None, missing: float) -> floa
     if bound is None:
         return missing
     return math.log(bound) if parameter.log else float(bound)
+
+
+def _to_own(parameter: Real | Integer, values: Sequence[Any] | Array) -> Array:
+    column = np.asarray(values, dtype=np.float64).reshape(-1, 1)
+    return np.log(column) if parameter.log else column
+
+
+def _to_unit(parameter: Real | Integer, values: Sequence[Any] | Array) -> Array:
+    low, high = parameter.own_bounds()[0]
+    return (_to_own(parameter, values) - low) / (high - low)
 
 
 def _linear(coefficients: dict[str, float], lower: float | None, upper: float | None) -> Linear:

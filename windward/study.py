@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 
@@ -26,7 +26,7 @@ from windward.results import Outcome, Recommendation, Suggestion
 from windward.running import Leftover, run_rounds
 from windward.space import Space
 from windward.surrogate import Posterior
-from windward.telling import Tell, check_noise, tell_all
+from windward.telling import Tell, check_added, check_changes, check_news, tell_all
 from windward.trials import Trial, Trials
 from windward.version import __version__
 
@@ -204,7 +204,7 @@ class Study:
         `context` is what is known of the coming context, whole or in part; `fix` holds decisions that are not free.
         An ask that is repeated with the same `key`, from anywhere, returns the suggestion of the first.
         """
-        given = self._check_context("study.ask", context, partial=True)
+        given = self._check_given("study.ask", context)
         fixed = self.space.check_decision("study.ask(fix=...)", {} if fix is None else fix, partial=True)
         key, kept, kept_for = key_for("study.ask", key), None, None  # of an attempt that lost the race
         for _ in attempts(MOST_RETRIES):
@@ -253,7 +253,7 @@ class Study:
 
     def reveal(self, id: int, context: Values) -> None:
         """Say what the context of a trial is, whole or in part; it counts at once, before any value."""
-        clean = self._check_context("study.reveal", context, partial=True, needed=True)
+        clean = check_news(self.space, "study.reveal", context)
         now = self._now()
         self._write(key_for("study.reveal", None), lambda: rules.reveal(self._history, "study.reveal", id, clean, now))
 
@@ -300,31 +300,16 @@ class Study:
         decision: Values | None = None,
     ) -> None:
         """Correct what was told or revealed: the log keeps both, the study goes on with the new."""
-        call, changes = "study.amend", dict[str, Any]()
-        if value is not None:
-            changes["value"] = check.number(call, "value", value)
-        if context is not None:
-            changes["context"] = self._check_context(call, context, partial=True, needed=True)
-        if noise is not None:
-            changes["noise"] = check_noise(call, noise)
-        if decision is not None:
-            changes["decision"] = self.space.check_decision(call, decision, planned=False)
-        if not changes:
-            raise ArgumentError("study.amend: give what to change: value, context, noise or decision.")
+        call = "study.amend"
+        changes = check_changes(self.space, value=value, context=context, noise=noise, decision=decision)
         now = self._now()
         self._write(key_for(call, None), lambda: rules.amend(self._history, call, id, changes, now))
 
     def add(self, decision: Values, value: float, *, context: Values | None = None, noise: float | None = None) -> int:
         """Add a finished trial from elsewhere, such as history, and return its id."""
-        call = "study.add"
-        clean = {
-            "decision": self.space.check_decision(call, decision, planned=False),
-            "value": check.number(call, "value", value),
-            "context": self._check_context(call, context, partial=False),
-            "noise": check_noise(call, noise),
-        }
-        key, now = key_for(call, None), self._now()
-        written = self._write(key, lambda: rules.add(self._history, now, **clean))  # type: ignore[arg-type]
+        clean = check_added(self.space, decision, value, context, noise)
+        key, now = key_for("study.add", None), self._now()
+        written = self._write(key, lambda: rules.add(self._history, now, **clean))
         assert written is not None
         return self._trial_of(key, written).id
 
@@ -350,7 +335,7 @@ class Study:
         return self._assessed("study.assess", self.space.check_decision("study.assess", decision), context)
 
     def _assessed(self, call: str, decision: Values | None, context: Values | None) -> Recommendation:
-        given = self._check_context(call, context, partial=True)
+        given = self._check_given(call, context)
         self.sync()
         with self._lock:
             policy, trials = self.policy, self.trials
@@ -417,12 +402,5 @@ class Study:
         assert id is not None
         return self._history[id]
 
-    def _check_context(
-        self, call: str, context: Values | None, *, partial: bool, needed: bool = False
-    ) -> dict[str, Value]:
-        if context is None and not needed:
-            context = {}
-        clean: dict[str, Value] = self.space.check_context(call, context, partial=partial)
-        if needed and not clean:
-            raise ArgumentError(f"{call}(context={context!r}): give at least one context value.")
-        return clean
+    def _check_given(self, call: str, context: Values | None) -> dict[str, Value]:
+        return self.space.check_context(call, {} if context is None else context, partial=True)

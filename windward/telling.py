@@ -1,4 +1,4 @@
-"""Telling values, one or many in one transaction.
+"""Telling values, one or many in one transaction, and the checks of what is told, revealed, amended or added.
 
 A commit waits for the disk, so a hundred values told one by one wait a hundred times; told together, once. Each is decided
 for itself: one that is wrong is refused and the others are written.
@@ -93,7 +93,46 @@ def _write_batch(
     write(key_for("study.tell", None), decide)
 
 
-def check_noise(call: str, noise: float | None) -> float | None:
+def check_news(space: Space, call: str, context: Values) -> dict[str, Value]:
+    """Return a context, whole or in part, that says something."""
+    clean = space.check_context(call, context, partial=True)
+    if not clean:
+        raise ArgumentError(f"{call}(context={context!r}): give at least one context value.")
+    return clean
+
+
+def check_changes(
+    space: Space, *, value: float | None, context: Values | None, noise: float | None, decision: Values | None
+) -> dict[str, Any]:
+    """Return what an amendment changes."""
+    call, changes = "study.amend", dict[str, Any]()
+    if value is not None:
+        changes["value"] = check.number(call, "value", value)
+    if context is not None:
+        changes["context"] = check_news(space, call, context)
+    if noise is not None:
+        changes["noise"] = _check_noise(call, noise)
+    if decision is not None:
+        changes["decision"] = space.check_decision(call, decision, planned=False)
+    if not changes:
+        raise ArgumentError("study.amend: give what to change: value, context, noise or decision.")
+    return changes
+
+
+def check_added(
+    space: Space, decision: Values, value: float, context: Values | None, noise: float | None
+) -> dict[str, Any]:
+    """Return the fields of a finished trial from elsewhere."""
+    call = "study.add"
+    return {
+        "decision": space.check_decision(call, decision, planned=False),
+        "value": check.number(call, "value", value),
+        "context": space.check_context(call, {} if context is None else context),
+        "noise": _check_noise(call, noise),
+    }
+
+
+def _check_noise(call: str, noise: float | None) -> float | None:
     """Return a standard deviation as a float, None where it is not known."""
     return None if noise is None else check.number(call, "noise", noise, low=0.0)
 
@@ -103,6 +142,6 @@ def _clean(space: Space, one: Tell) -> dict[str, Any]:
     return {
         "value": check.number(call, "value", one.value),
         "context": space.check_context(call, {} if one.context is None else one.context, partial=True),
-        "noise": check_noise(call, one.noise),
+        "noise": _check_noise(call, one.noise),
         "decision": None if one.decision is None else space.check_decision(call, one.decision, planned=False),
     }

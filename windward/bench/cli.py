@@ -8,13 +8,15 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from windward.errors import WindwardError
+if TYPE_CHECKING:
+    from windward.bench.experiment import Experiment
+    from windward.bench.runner import Outcome, Settings
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -121,8 +123,26 @@ def run(
 
     Example: windward bench run huang2024-fig1 --quick
     """
-    chosen = (seeds, rounds, workers, out, quick, data, substitutes, problems, methods, extras)
-    _told(lambda: _run(experiment, *chosen, as_json=as_json))
+    from windward.bench.experiments import experiment as registered
+    from windward.bench.runner import Settings
+
+    found = registered(experiment)
+    settings = Settings(
+        out=out or Path("bench-results") / (f"{experiment}-quick" if quick else experiment),
+        seeds=_first(found, seeds) if isinstance(seeds, int) else seeds,
+        rounds=rounds,
+        workers=workers,
+        quick=quick,
+        data=data,
+        substitutes=substitutes,
+        cases=problems,
+        methods=methods,
+        extras=extras,
+    )
+    outcome = _watched(found, settings)
+    _say(outcome, settings.out, as_json)
+    if outcome.failures:
+        raise SystemExit(1)
 
 
 @bench.command()
@@ -162,83 +182,44 @@ def report(
         raise click.UsageError("--findings goes with --page.")
     if page is not None and out is not None:
         raise click.UsageError("--out is for a page of each experiment; --page says where the one page goes.")
-    _told(lambda: _report(paths, out, compact, figures, page, findings, as_json))
+    _report(paths, out, compact, figures, page, findings, as_json)
 
 
-def _told(work: Callable[[], None]) -> None:
-    """Do it; an error of Windward's own is a message, not a traceback."""
-    try:
-        work()
-    except WindwardError as error:
-        raise click.ClickException(str(error)) from error
+def _first(found: Experiment, count: int) -> tuple[int, ...]:
+    """Return the first seeds of the paper's."""
+    if count > len(found.seeds):
+        low, high = found.seeds[0], found.seeds[0] + count - 1
+        raise click.UsageError(
+            f"--seeds {count}: {found.name} has {len(found.seeds)}; name more by --seeds {low}-{high}."
+        )
+    return found.seeds[:count]
 
 
-def _run(
-    name: str,
-    seeds: int | tuple[int, ...] | None,
-    rounds: int | None,
-    workers: int | None,
-    out: Path | None,
-    quick: bool,
-    data: Path | None,
-    substitutes: bool,
-    problems: tuple[str, ...] | None,
-    methods: tuple[str, ...] | None,
-    extras: Path | None,
-    *,
-    as_json: bool,
-) -> None:
-    from windward.bench.experiments import experiment as registered
-    from windward.bench.runner import Settings, run_experiment
+def _watched(found: Experiment, settings: Settings) -> Outcome:
+    """Run it with its progress on stderr; Ctrl-C keeps what is finished."""
+    from windward.bench.runner import run_experiment
     from windward.bench.watching import watcher
 
-    found = registered(name)
-    if isinstance(seeds, int):
-        if seeds > len(found.seeds):
-            low, high = found.seeds[0], found.seeds[0] + seeds - 1
-            raise click.UsageError(
-                f"--seeds {seeds}: {name} has {len(found.seeds)}; name more by --seeds {low}-{high}."
-            )
-        seeds = found.seeds[:seeds]
-    folder = out or Path("bench-results") / (f"{name}-quick" if quick else name)
-    settings = Settings(
-        out=folder,
-        seeds=seeds,
-        rounds=rounds,
-        workers=workers,
-        quick=quick,
-        data=data,
-        substitutes=substitutes,
-        cases=problems,
-        methods=methods,
-        extras=extras,
-    )
-    with watcher(name, sys.stderr) as watching:
+    with watcher(found.name, sys.stderr) as watching:
         try:
-            outcome = run_experiment(found, settings, watching)
+            return run_experiment(found, settings, watching)
         except KeyboardInterrupt:
             watching.close()
-            click.echo(f"stopped; finished runs are in {folder}, the same command goes on from there.", err=True)
+            click.echo(f"stopped; finished runs are in {settings.out}, the same command goes on from there.", err=True)
             raise SystemExit(130) from None
-    counts = {
-        "done": outcome.done,
-        "there_before": outcome.skipped,
-        "failed": len(outcome.failures),
-        "out": str(folder),
-    }
+
+
+def _say(outcome: Outcome, folder: Path, as_json: bool) -> None:
+    """Print what came of the runs, and how those that failed ended."""
+    done, before, failed = outcome.done, outcome.skipped, len(outcome.failures)
     if as_json:
-        click.echo(json.dumps(counts))
+        click.echo(json.dumps({"done": done, "there_before": before, "failed": failed, "out": str(folder)}))
     else:
-        click.echo(
-            f"{outcome.done} runs done, {outcome.skipped} there before, {len(outcome.failures)} failed; in {folder}"
-        )
-    if outcome.failures:
-        for failure in outcome.failures:
-            job = failure.job
-            last = failure.trace.strip().splitlines()[-1]
-            click.echo(f"failed: {job.case}, {job.method}, seed {job.seed}: {last}", err=True)
-        raise SystemExit(1)
-    if not as_json:
+        click.echo(f"{done} runs done, {before} there before, {failed} failed; in {folder}")
+    for failure in outcome.failures:
+        job, last = failure.job, failure.trace.strip().splitlines()[-1]
+        click.echo(f"failed: {job.case}, {job.method}, seed {job.seed}: {last}", err=True)
+    if not failed and not as_json:
         click.echo(f"next: windward bench report {folder}")
 
 

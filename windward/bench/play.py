@@ -32,6 +32,7 @@ from windward.feedback import Censor, fit_arrived
 from windward.objectives import Objective
 from windward.parameters import Categorical, Integer, Parameter, Value
 from windward.policy import Policy
+from windward.results import Suggestion
 from windward.study import Study
 from windward.surrogate import Start
 from windward.trials import Trial
@@ -116,14 +117,12 @@ def play(
     arrived, ask_seconds, report_seconds = [-1] * rounds, [], 0.0
     for turn in range(rounds):
         context, noise, delay = nature.draw(turn)
-        shown = values_of(problem.space.context, context)
+        given = values_of(problem.space.context, context) if problem.context_first else None
         began = time.perf_counter()
-        suggestion = study.ask(context=shown) if problem.context_first else study.ask()
+        suggestion = study.ask(context=given)
         ask_seconds.append(time.perf_counter() - began)
-        if suggestion.context is not None and not problem.context_first:
-            context = numbers_of(problem.space.context, suggestion.context)  # a simulator's setting: the rule chose it
-        elif problem.space.context and not problem.context_first:
-            study.reveal(suggestion.id, shown)
+        if given is None:
+            context = _met(study, suggestion, context)
         decision = numbers_of(problem.space.decision, suggestion.decision)
         value = float(problem.value(decision[None], context[None])[0])
         asked.append((decision, context, value, value + noise))
@@ -137,11 +136,12 @@ def play(
             for name, decision in report_decisions(study, reports).items():
                 reported[name].append(decision)
             report_seconds += time.perf_counter() - began
+    decisions, contexts, values, received = zip(*asked, strict=True)
     trace = Trace(
-        decisions=torch.stack([row[0] for row in asked]),
-        contexts=torch.stack([row[1] for row in asked]),
-        values=torch.tensor([row[2] for row in asked], dtype=torch.float64),
-        received=torch.tensor([row[3] for row in asked], dtype=torch.float64),
+        decisions=torch.stack(decisions),
+        contexts=torch.stack(contexts),
+        values=torch.tensor(values, dtype=torch.float64),
+        received=torch.tensor(received, dtype=torch.float64),
         arrived=torch.tensor(arrived),
         seconds=torch.tensor(ask_seconds, dtype=torch.float64),
         reports={name: torch.stack(rows) for name, rows in reported.items()},
@@ -152,6 +152,16 @@ def play(
 def dropped(policy: Policy, trial: Trial) -> bool:
     """Whether a value came after the patience of a policy that takes no such values."""
     return isinstance(policy.feedback, Censor) and policy.feedback.censored(trial)
+
+
+def _met(study: Study, suggestion: Suggestion, context: Tensor) -> Tensor:
+    """Return the context a decision meets after the ask: what the rule chose, a simulator's setting, or what nature shows."""
+    parameters = study.space.context
+    if suggestion.context is not None:
+        return numbers_of(parameters, suggestion.context)
+    if parameters:
+        study.reveal(suggestion.id, values_of(parameters, context))
+    return context
 
 
 def run_one(

@@ -49,7 +49,7 @@ try:
     from gpytorch.models import GP
     from linear_operator.utils.cholesky import psd_safe_cholesky
 except ImportError as error:  # pragma: no cover - exercised in a subprocess without BoTorch
-    raise MissingDependency("windward.integrations.botorch needs BoTorch: pip install 'botorch>=0.12'.") from error
+    raise MissingDependency("windward.integrations.botorch needs BoTorch: pip install 'windward[botorch]'.") from error
 
 # A variance below this is rounding; its square root keeps a finite slope.
 LEAST_VARIANCE = 1e-14
@@ -264,13 +264,14 @@ class ModelPosterior:
         if isinstance(self.model, EnsembleModel):
             share = torch.rand((), generator=generator, dtype=torch.float64)
             return ModelPath(lambda inputs: _member(self.model.posterior(inputs), share))
+        cannot = self._cannot("posterior samples that are functions", "belief=UpperConfidence()")
+        if not isinstance(self.model, GP) or is_ensemble(self.model):
+            raise cannot
         try:
-            if not isinstance(self.model, GP) or is_ensemble(self.model):
-                raise NotImplementedError
             with _seeded(seed):
                 drawn = MatheronPathModel(self.model)
         except (NotImplementedError, UnsupportedError) as error:
-            raise self._cannot("posterior samples that are functions", "belief=UpperConfidence()") from error
+            raise cannot from error
         return ModelPath(lambda inputs: drawn(inputs).squeeze(-1))
 
     def condition(self, x: Tensor, c: Tensor, y: Tensor | None = None) -> ModelPosterior:

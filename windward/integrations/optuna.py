@@ -41,7 +41,7 @@ try:
     from optuna.search_space import intersection_search_space
     from optuna.trial import FrozenTrial, TrialState
 except ImportError as error:  # pragma: no cover - exercised in a subprocess without Optuna
-    raise MissingDependency("windward.integrations.optuna needs Optuna: pip install 'optuna>=5.0'.") from error
+    raise MissingDependency("windward.integrations.optuna needs Optuna: pip install 'windward[optuna]'.") from error
 
 if TYPE_CHECKING:
     from optuna.study import Study

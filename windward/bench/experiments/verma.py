@@ -86,7 +86,7 @@ def pairs(title: str, names: tuple[str, ...]) -> tuple[Claim, ...]:
 
 DELAYS = {"Poisson(10)": Sooner(Poisson(MEAN)), "fixed 10": Sooner(Fixed(MEAN))}
 
-MEANS, PATIENCES = (5, 10, 20), (5, 10, 20, 40)
+PATIENCES = (5, 10, 20, 40)
 SYNTHETIC = "gp-1"
 
 
