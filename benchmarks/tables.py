@@ -108,27 +108,27 @@ def methods() -> str:
 
 def growth() -> str:
     rows = _timed(results("suggest")["methods"])
-    sizes = ordered(row["observations"] for row in rows)
-    problem = rows[0]["problem"]
+    return "\n\n".join(_growth(rows, problem) for problem in ordered(row["problem"] for row in rows))
+
+
+def _growth(rows: list[dict[str, Any]], problem: str) -> str:
+    rows = [row for row in rows if row["problem"] == problem]
+    places = sorted({(row["threads"], row["observations"]) for row in rows})
     lines = []
     for method in ordered(row["method"] for row in rows):
         cells = {
-            (row["observations"], row["threads"]): row.get("kept", row.get("refit"))
+            (row["threads"], row["observations"]): row.get("kept", row.get("refit"))
             for row in rows
-            if (row["problem"], row["method"]) == (problem, method)
+            if row["method"] == method
         }
-        line: list[object] = [method]
-        line += [f"{cells[n, 1]:.3f}" if (n, 1) in cells else "-" for n in sizes]
-        line += [f"{cells[n, 2]:.3f}" if (n, 2) in cells else "-" for n in sizes]
-        steep = (
-            math.log(cells[1000, 1] / cells[300, 1]) / math.log(1000 / 300)
-            if {(300, 1), (1000, 1)} <= set(cells)
-            else None
-        )
-        line.append("-" if steep is None else f"{steep:.2f}")
+        line: list[object] = [method, *(f"{cells[place]:.3f}" if place in cells else "-" for place in places)]
+        if {(1, 300), (1, 1000)} <= set(cells):
+            line.append(f"{math.log(cells[1, 1000] / cells[1, 300]) / math.log(1000 / 300):.2f}")
+        else:
+            line.append("-")
         lines.append(line)
-    heads = ["method", *(f"n = {n}" for n in sizes), *(f"n = {n}, 2 threads" for n in sizes), "power of n"]
-    return f"{problem}, seconds between two searches for hyper-parameters.\n\n" + table(heads, lines)
+    heads = [f"n = {n}" if threads == 1 else f"n = {n}, {threads} threads" for threads, n in places]
+    return f"{problem}:\n\n" + table(["method", *heads, "power of n"], lines)
 
 
 def grid() -> str:

@@ -1,0 +1,176 @@
+"""The same acquisition maximised by Windward and by BoTorch: seconds of both, and one independent score of both decisions."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from observations import observed
+from peers import (
+    Counted,
+    ExpectedUpperConfidence,
+    LipschitzUpperConfidence,
+    botorch_model,
+    botorch_seconds,
+    botorch_suggestion,
+)
+from torch import Tensor
+
+import windward as ww
+from windward.bench.problems import problem
+from windward.contexts import Contexts, bandwidths
+from windward.maximize import value_and_gradient, values_of
+from windward.policy import Request, suggest
+from windward.surrogate import GaussianPosterior, Start
+
+WIDTH = 1.5
+SAMPLES, RAW, RESTARTS, FRESH = 1024, 1024, 50, 4096
+
+
+Save = Callable[[list[dict[str, Any]]], None]
+
+
+@dataclass(frozen=True)
+class Duel:
+    """An acquisition both can maximise: the policy, the peer's function, and the score that judges both."""
+
+    policy: ww.Policy
+    peer: Callable[[Any, ww.Trials, int], Any]
+    score: Callable[[GaussianPosterior, ww.Trials, int], Callable[[Tensor], Tensor]]
+
+
+def kde_samples(trials: ww.Trials, count: int, seed: int) -> Contexts:
+    """Return independent draws from the kernel density estimate, as the paper takes them."""
+    generator = torch.Generator().manual_seed(seed)
+    seen = trials.seen_contexts
+    centres = seen[torch.randint(len(seen), (count,), generator=generator)]
+    steps = torch.randn(count, seen.shape[1], generator=generator, dtype=torch.float64) * bandwidths(trials.space, seen)
+    return Contexts.uniform((centres + steps).clamp(0.0, 1.0))
+
+
+def lipschitz_contexts(trials: ww.Trials) -> Contexts:
+    """Return what WDRBO takes: the contexts seen, and 100 points of weight zero."""
+    policy = ww.papers.wdrbo()
+    found = policy.context_model(trials.space, trials, trials.space.encode_given(None), torch.Generator())
+    assert found is not None
+    return found
+
+
+def by_reduction(policy: ww.Policy, contexts: Contexts, posterior: GaussianPosterior, seen: int) -> Any:
+    """Return the policy's acquisition over given contexts."""
+    from windward.surrogate import Believed
+
+    reduction = policy.objective.bind(contexts, seen)
+    score = policy.belief(Believed(posterior), ww.Trials(problem("ackley-2-1").space), contexts, torch.Generator())
+    return lambda x: score(reduction, x)
+
+
+def radius_now(trials: ww.Trials) -> float:
+    return 0.3 / trials.contexts_seen**0.5
+
+
+DUELS = {
+    "sbo_kde": Duel(
+        ww.papers.sbo_kde(),
+        lambda model, trials, seed: ExpectedUpperConfidence(
+            model, kde_samples(trials, SAMPLES, seed + 1000).points, WIDTH
+        ),
+        lambda posterior, trials, seed: by_reduction(
+            ww.papers.sbo_kde(), kde_samples(trials, FRESH, seed + 2000), posterior, trials.contexts_seen
+        ),
+    ),
+    "erbo": Duel(
+        ww.papers.erbo(),
+        lambda model, trials, seed: ExpectedUpperConfidence(model, trials.seen_contexts, WIDTH),
+        lambda posterior, trials, seed: by_reduction(
+            ww.papers.erbo(), Contexts.uniform(trials.seen_contexts), posterior, trials.contexts_seen
+        ),
+    ),
+    "wdrbo": Duel(
+        ww.papers.wdrbo(),
+        lambda model, trials, seed: LipschitzUpperConfidence(
+            model, lipschitz_contexts(trials), WIDTH, radius_now(trials)
+        ),
+        lambda posterior, trials, seed: by_reduction(
+            ww.papers.wdrbo(), lipschitz_contexts(trials), posterior, trials.contexts_seen
+        ),
+    ),
+}
+
+
+def duel(name: str, label: str, n: int, seed: int) -> dict[str, Any]:
+    trials, rules = observed(name, n, seed), DUELS[label]
+    began = time.perf_counter()
+    proposal = suggest(rules.policy, trials, Request(seed=seed), torch.Generator().manual_seed(seed))
+    ours = time.perf_counter() - began
+    fit = proposal.hyperparameters
+    assert fit is not None
+    began = time.perf_counter()
+    start = Start(fit, keep=True, fitted=n)
+    suggest(rules.policy, trials, Request(seed=seed, start=start), torch.Generator().manual_seed(seed))
+    search = time.perf_counter() - began
+
+    peer = rules.peer(botorch_model(trials.dataset, fit), trials, seed)
+    torch.manual_seed(seed)  # BoTorch draws its raw points from the global generator
+    peer_x, peer_seconds = botorch_suggestion(peer, len(trials.space.decision), raw=RAW, restarts=RESTARTS)
+    counted, peer.counted = peer.counted, Counted()
+    posterior = ww.GaussianProcess().at(trials.dataset, fit)
+    judge = rules.score(posterior, trials, seed)
+    score, peer_score = values_of(judge, torch.stack([proposal.x, peer_x])).tolist()
+    row = {
+        "problem": name,
+        "method": label,
+        "observations": n,
+        "seed": seed,
+        "windward_seconds": ours,
+        "windward_search_seconds": search,
+        "botorch_seconds": peer_seconds,
+        "evaluations": counted.rows,
+        "windward_score": score,
+        "botorch_score": peer_score,
+    }
+    if label != "wdrbo":  # its evaluations by BoTorch take minutes again
+        own = by_reduction(rules.policy, Contexts.uniform(peer.contexts), posterior, trials.contexts_seen)
+        began = time.perf_counter()
+        for points, wants_gradient in counted.batches:
+            (value_and_gradient if wants_gradient else values_of)(own, points)
+        row["windward_same_evaluations_seconds"] = time.perf_counter() - began
+        row["botorch_same_evaluations_seconds"] = botorch_seconds(peer, counted)
+    return row
+
+
+def peer_table(names: list[str], sizes: list[int], seeds: int, only: list[str] | None, save: Save) -> None:
+    """Print a row for each problem, size and method as it is done, and save its runs."""
+    print("median over seeds; ratios are BoTorch's time over Windward's")
+    print(
+        f"{'problem':>14} {'method':>8} {'n':>5} {'windward s':>11} {'of it search':>13} {'botorch s':>10} "
+        f"{'end to end':>11} {'same evals':>11} {'score - peer':>13} {'least':>9}"
+    )
+    for name in names:
+        for n in sizes:
+            for label in DUELS:
+                if only and label not in only:
+                    continue
+                rows = [duel(name, label, n, seed) for seed in range(seeds)]
+                save(rows)
+
+                def median(part: str, rows: list[dict[str, Any]] = rows) -> float:
+                    return statistics.median(row[part] for row in rows)
+
+                same = (
+                    f"{median('botorch_same_evaluations_seconds') / median('windward_same_evaluations_seconds'):.0f}"
+                    if "botorch_same_evaluations_seconds" in rows[0]
+                    else "-"
+                )
+                gains = [row["windward_score"] - row["botorch_score"] for row in rows]
+                print(
+                    f"{name:>14} {label:>8} {n:>5} {median('windward_seconds'):>11.4f} "
+                    f"{median('windward_search_seconds'):>13.4f} {median('botorch_seconds'):>10.2f} "
+                    f"{median('botorch_seconds') / median('windward_seconds'):>11.0f} {same:>11} "
+                    f"{statistics.median(gains):>13.1e} {min(gains):>9.1e}",
+                    flush=True,
+                )
