@@ -41,10 +41,15 @@ class Surface:
         x, c = x / unit[:3], c / unit[3:]
         shape = torch.broadcast_shapes(x.shape[:-1], c.shape[:-1])  # type: ignore[no-untyped-call]
         x, c = x.expand(*shape, 3).reshape(-1, 3), c.expand(*shape, 2).reshape(-1, 2)
-        means = [
-            self._mean(torch.cat(pair, -1)) for pair in zip(torch.split(x, PAIRS), torch.split(c, PAIRS), strict=True)
-        ]
-        return -(self.centre + self.scale * torch.cat(means)).reshape(shape)
+        parts = torch.split(torch.cat([x, c], -1), PAIRS)
+        if torch.is_grad_enabled() and x.requires_grad:
+            means = torch.cat([self._mean(part) for part in parts])
+        else:
+            # Into one tensor: thousands of small results between the large intermediates would tear the memory to pieces.
+            means = x.new_empty(len(x))
+            for part, mean in zip(parts, torch.split(means, PAIRS), strict=True):
+                mean.copy_(self._mean(part))
+        return -(self.centre + self.scale * means).reshape(shape)
 
     def _mean(self, z: Tensor) -> Tensor:
         return MEAN + matern(z, self.rows) @ self.coefficients
