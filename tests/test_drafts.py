@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import numpy as np
 import pytest
 import torch
@@ -12,6 +15,7 @@ import windward as ww
 from windward.contexts import Contexts
 from windward.lbfgs import minimize_rows
 from windward.maximize import PROMISING, Drafted, MultiStart, Screened, best_of, promising_values
+from windward.policy import Request
 from windward.region import Region
 from windward.space import Roles
 from windward.surrogate import GaussianPosterior, GaussianProcess
@@ -167,7 +171,7 @@ def test_decisions_may_repeat_where_nothing_keeps_them_apart():
 
 def test_suggestions_by_drafts_score_like_those_without(monkeypatch):
     from windward import policy as policies
-    from windward.policy import Request, suggest
+    from windward.policy import suggest
 
     space = ww.Space(SQUARE.decision, {"c": ww.Real(0, 1), "d": ww.Real(0, 1)})
     generator = torch.Generator().manual_seed(3)
@@ -197,3 +201,80 @@ def test_suggestions_by_drafts_score_like_those_without(monkeypatch):
         with torch.no_grad():
             one, other, *rest = whole[0](torch.cat([drafted[None], plain[None], grid])).tolist()
         assert one >= other - 2e-3 * (other - float(np.quantile(rest, 0.75)))
+
+
+def test_a_draft_goes_by_the_least_noise_of_any_row():
+    posterior = posterior_of(40, 1.0)
+    quiet = replace(posterior, noise=torch.where(torch.arange(40) == 3, 1e-6, posterior.noise))
+    assert quiet.draft().residual == pytest.approx(1e-3 * posterior.draft().residual)
+
+
+@pytest.mark.parametrize("broken", ["draft", "acquisition"])
+def test_where_a_draft_leads_nowhere_the_acquisition_is_climbed(broken):
+    def hill(x):
+        return -(x - 0.5).square().sum(-1)
+
+    def torn(x):  # not finite where the hill is highest
+        return torch.where((x - 0.5).norm(dim=-1) < 0.1, torch.nan, 1.0) * hill(x)
+
+    def nowhere(x):
+        return x[:, 0] * torch.nan
+
+    drafted = Drafted(hill, nowhere) if broken == "draft" else Drafted(torn, hill)
+    x = MultiStart()(drafted, Region(SQUARE), torch.Generator().manual_seed(0))
+    reached = float((x - 0.5).norm())
+    assert reached < 1e-3 if broken == "draft" else 0.1 <= reached < 0.2
+
+
+def test_a_large_discrete_space_steps_aside_from_what_is_pending():
+    space = ww.Space({"a": ww.Integer(0, 99), "b": ww.Integer(0, 99)})
+    pending = space.encode_decisions([{"a": 50, "b": 50}])
+    x = MultiStart()(
+        lambda x: -(x - pending).square().sum(-1), Region(space, avoid=pending), torch.Generator().manual_seed(0)
+    )
+    found = space.decode_decision(x)
+    # 1.25 % of the diagonal is 1.75 steps of 1/99.
+    assert abs(found["a"] - 50) + abs(found["b"] - 50) == 2
+
+
+def test_what_is_pending_is_not_asked_again_unless_it_is_for_another_context():
+    space = ww.Space({"a": ww.Real(0, 1)}, context={"c": ww.Real(0, 1)})
+    for model in (ww.NoContext(), ww.Empirical()):
+        study = ww.Study(space, ww.Policy(context_model=model, feedback=ww.Ignore()), seed=0)
+        for i in range(10):
+            study.add({"a": (i + 0.5) / 10}, -(((i + 0.5) / 10 - 0.37) ** 2), context={"c": 0.5})
+        first = study.ask().decision["a"]  # its context is not known: it may be the same
+        second, third = (study.ask(context={"c": 0.5}).decision["a"] for _ in range(2))
+        assert min(abs(first - second), abs(first - third), abs(second - third)) >= 0.0125
+        if isinstance(model, ww.Empirical):
+            study.reveal(10, {"c": 0.9})
+            other = [study.ask(context={"c": c}).decision["a"] for c in (0.5 + 1e-6, 0.5 + 2e-6)]
+            assert abs(other[0] - other[1]) < 0.0125  # two contexts, two cases
+
+
+def test_under_censoring_nothing_is_kept_away_from():
+    from windward import policy as policies
+
+    space = ww.Space({"a": ww.Real(0, 1)})
+    trials = ww.Trials(space, [ww.Trial(0, {"a": 0.5}, asked_at=datetime(2026, 1, 1, tzinfo=UTC))])
+    kept = {
+        type(feedback): len(policies._avoided(replace(ww.papers.gp_ucb(), feedback=feedback), trials, Request()))
+        for feedback in (ww.Hallucinate(), ww.Ignore(), ww.Censor(worst=0.0, patience=3))
+    }
+    assert kept == {ww.Hallucinate: 1, ww.Ignore: 1, ww.Censor: 0}
+
+
+def test_an_equality_with_something_pending_still_answers():
+    space = ww.Space(
+        {"a": ww.Real(0, 1), "b": ww.Real(0, 1)},
+        context={"c": ww.Real(0, 1)},
+        constraints=[ww.Linear({"a": 1.0, "b": 1.0}, lower=1.0, upper=1.0)],
+    )
+    study = ww.Study(space, ww.Policy(context_model=ww.Empirical(), surrogate=ww.GaussianProcess("matern52")), seed=0)
+    generator = torch.Generator().manual_seed(0)
+    for i in range(10):
+        suggestion = study.ask()
+        context = {"c": float(torch.rand(1, generator=generator))}
+        study.tell(suggestion.id, -((suggestion.decision["a"] - 0.6) ** 2) + 0.01 * i, context=context)
+    first, second = study.ask().decision, study.ask().decision
+    assert first["a"] + first["b"] == pytest.approx(1.0) and second["a"] + second["b"] == pytest.approx(1.0)

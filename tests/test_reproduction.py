@@ -233,3 +233,29 @@ def test_every_experiment_has_records_and_they_are_small():
     files = [*KEPT.iterdir(), *(ROOT / "docs" / "figures" / "reproduction").iterdir()]
     assert sum(file.stat().st_size for file in files) < LIMIT
     assert max(file.stat().st_size for file in files if file.suffix == ".png") < 1_000_000
+
+
+def test_other_data_are_never_the_full_size():
+    found = experiments()["verma2022-fig3"]
+    records = [
+        {**made(found.name, case.name, method, seed, 0.1 if "SDF" in method else 0.3 + 0.001 * seed), "stand_in": "toy"}
+        for case in found.cases
+        for method in found.methods
+        for seed in range(10)
+    ]
+    outcome = verdicts.outcome_of(found, records)
+    assert outcome.word == "not run at full size" and not outcome.agreements
+
+
+def test_series_of_different_lengths_are_named():
+    found = experiments()["verma2022-fig3"]
+    first, second = (made(found.name, found.cases[0].name, "GP-UCB", seed, 0.2) for seed in (0, 1))
+    name = found.metrics[0].name
+    second["series"][name] = second["series"][name][:-1]
+    with pytest.raises(ww.ArgumentError, match=r"different lengths, \[99, 100\]"):
+        verdicts.outcome_of(found, [first, second])
+
+
+def test_a_folder_is_no_findings(tmp_path):
+    with pytest.raises(ww.ArgumentError, match="cannot be read"):
+        read_findings(tmp_path, ())

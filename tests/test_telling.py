@@ -119,6 +119,14 @@ def test_of_two_about_one_trial_the_second_sees_the_first(study):
     assert kinds(study)[5:] == ["told", "told"]
 
 
+def test_ids_from_a_frame_are_ids(study):
+    import numpy as np
+
+    told = study.tell_many([ww.Tell(np.int64(0), 1.0, context={"demand": 0.5}), ww.Tell(np.int64(0), 2.0)])
+    assert told[0] is None and isinstance(told[1], ww.TrialError)
+    assert study.trials[0].value == 1.0
+
+
 def test_a_failed_commit_leaves_the_study_as_it_was(study, monkeypatch):
     before = study.trials.rows
 

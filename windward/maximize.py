@@ -94,12 +94,21 @@ class MultiStart:
         every = region.all_discrete(ENUMERATE)
         if every is not None:
             return best_of(acquisition, every, region)
-        climbed = acquisition.draft if isinstance(acquisition, Drafted) else acquisition
-        candidates, scores = self._climb(climbed, region, generator)
         if isinstance(acquisition, Drafted):
-            candidates = candidates[_finalists(candidates, scores, region)]
-            scores = values_of(acquisition, candidates)
-        return best(candidates, scores, region)
+            found = self._by_draft(acquisition, region, generator)
+            if found is not None:
+                return found
+            acquisition = acquisition.function
+        return best(*self._climb(acquisition, region, generator), region)
+
+    def _by_draft(self, acquisition: Drafted, region: Region, generator: torch.Generator) -> Tensor | None:
+        """Return the best by the acquisition of what the draft ranks highest; None where either is finite nowhere there."""
+        candidates, scores = self._climb(acquisition.draft, region, generator)
+        if not bool(torch.isfinite(scores).any()):
+            return None
+        candidates = candidates[_finalists(candidates, scores, region)]
+        scores = values_of(acquisition, candidates)
+        return best(candidates, scores, region) if bool(torch.isfinite(scores).any()) else None
 
     def _climb(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Return decisions `"n d"`, the tops of hills among them, with their values `"n"`."""
@@ -123,7 +132,7 @@ class MultiStart:
         candidates, scores = torch.cat([refined, points]), torch.cat([refined_values, values])
         top = refined[refined_values.argmax()]
         if not bool(region.clear(top[None]).all()):
-            beside = _beside(top, region, generator)
+            beside = torch.cat([_beside(top, region, generator), region.neighbours(top)])
             candidates, scores = torch.cat([candidates, beside]), torch.cat([scores, values_of(acquisition, beside)])
         return candidates, scores
 

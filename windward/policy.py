@@ -256,7 +256,7 @@ def _avoided(policy: Policy, trials: Trials, request: Request) -> Tensor:
         return trials.decisions(())
     given = request.given.items()
     return trials.decisions(
-        [trial for trial in trials.unresolved if all(trial.context.get(name) == value for name, value in given)]
+        [trial for trial in trials.unresolved if all(trial.context.get(name, value) == value for name, value in given)]
     )
 
 

@@ -6,6 +6,7 @@ for itself: one that is wrong is refused and the others are written.
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -55,10 +56,10 @@ def tell_all(history: History, tells: Sequence[Tell], now: datetime, write: Writ
         # Of two about the same trial, or with the same key, the second must see the first: it waits for the next one.
         batch, later, seen = list[Entry](), list[Entry](), set[int | str]()
         for entry in waiting:
-            id = tells[entry[0]].id
+            id: object = tells[entry[0]].id  # numpy's numbers, too, are ids
             marks: set[int | str] = {entry[1]}
-            if isinstance(id, int):  # what is no id at all is refused by itself
-                marks.add(id)
+            if isinstance(id, numbers.Integral):  # what is no id at all is refused by itself
+                marks.add(int(id))
             (later if marks & seen else batch).append(entry)
             seen |= marks
         waiting = later

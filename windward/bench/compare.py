@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windward.bench.experiment import Claim, Curve, Experiment, Panel, Record
+from windward.errors import ArgumentError
 
 Array: TypeAlias = NDArray[np.float64]
 Verdict: TypeAlias = Literal["holds", "does not hold", "undecided", "not run"]
@@ -92,6 +93,12 @@ def runs_of(panel: Panel, records: Sequence[Record]) -> dict[str, Runs]:
         if not rows:
             continue
         seeds = tuple(sorted(rows))
+        lengths = {len(rows[seed]["series"][series]) for seed in seeds}
+        if len(lengths) > 1:
+            raise ArgumentError(
+                f"runs of {curve.method} on {curve.case} have series {series!r} of different lengths, {sorted(lengths)}; "
+                "give records of one size, or run them again."
+            )
         values = np.array([rows[seed]["series"][series] for seed in seeds], dtype=np.float64)
         at = rows[seeds[0]].get("at") or range(1, values.shape[1] + 1)
         found[curve.label] = Runs(curve, seeds, tuple(at), values)

@@ -38,6 +38,8 @@ def read_findings(file: Path, known: Collection[str]) -> Findings:
             f"{file}: there is no such file; it holds what was looked for and found, by experiment: make it (it may be "
             "empty), or name another by --findings."
         ) from None
+    except OSError as error:
+        raise ArgumentError(f"{file}: it cannot be read: {error.strerror}; name a file by --findings.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ArgumentError(f"{file}: it must be TOML, and is not: {error}.") from error
     check_known(str(file), "table", content, ("page", "found"))
@@ -49,7 +51,8 @@ def read_findings(file: Path, known: Collection[str]) -> Findings:
         where = f"[found.{name}]"
         check_known(f"{file}, {where}", "entry", _table(file, where, entry), ("text",))
         texts[name] = _text(file, where, entry.get("text"))
-    return Findings(_text(file, "[page] machine", page.get("machine", "-")).removeprefix("-"), texts)
+    machine = _text(file, "[page] machine", page["machine"]) if "machine" in page else ""
+    return Findings(machine, texts)
 
 
 def _table(file: Path, name: str, value: object) -> Mapping[str, Any]:

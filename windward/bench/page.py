@@ -36,8 +36,9 @@ An experiment **matches** where every claim that could be judged holds, **differ
 **undecided** where most are undecided, and matches **partly** otherwise. Where the paper claims no order its printed numbers
 are judged: one agrees if it is as near to the mean here as two means of so many seeds would be in 95 of 100 cases. Claims are
 the papers' own, read from their text; most of their results are curves, and they print few numbers. Full size is the paper's
-problems, methods, seeds and rounds. What was run with fewer rounds is shown too; its verdict is **not run at full size**, as
-it says little of what the paper shows.
+data and rounds; where fewer of its problems or seeds were run, the table says so, and the verdict is on those. What was run
+with fewer rounds or on other data is shown too; its verdict is **not run at full size**, as it says little of what the paper
+shows.
 """
 UNSAID = "_Nothing has been written about what does not hold here yet._"
 

@@ -49,7 +49,7 @@ class Outcome:
 
     @property
     def full(self) -> bool:
-        """Whether what was run has the paper's rounds."""
+        """Whether what was run has the paper's data and rounds; of how many of its problems and seeds, the page says."""
         return bool(self.records) and all(_is_full(self.experiment, record) for record in self.records)
 
     def count(self, verdict: Verdict) -> int:
@@ -111,10 +111,15 @@ def _sizes(experiment: Experiment, records: Sequence[Record]) -> Iterator[list[R
 def _outcome(experiment: Experiment, records: list[Record]) -> Outcome:
     shown = [(panel, runs_of(panel, records)) for panel in experiment.panels]
     shown = [(panel, runs) for panel, runs in shown if runs]
-    return Outcome(experiment, records, shown, claimed(experiment, shown), _agreements(experiment, shown))
+    # Published numbers are of the paper's data.
+    same = [record for record in records if not record.get("stand_in")]
+    comparable = [(panel, runs_of(panel, same)) for panel, _ in shown]
+    return Outcome(experiment, records, shown, claimed(experiment, shown), _agreements(experiment, comparable))
 
 
 def _is_full(experiment: Experiment, record: Record) -> bool:
+    if record.get("stand_in"):  # other data
+        return False
     return bool(record["rounds"] >= (experiment.case(record["problem"]).rounds or experiment.rounds))
 
 

@@ -31,6 +31,8 @@ STEPS = 200
 DRAFT_TOLERANCE = 1e-4
 # Doubles in one block of the inner minimum (2 MiB): it is read twice, and larger ones fall out of the cache.
 BLOCK = 2**18
+# On an accelerator a block must be large enough to occupy it: 256 MiB.
+LARGE_BLOCK = 2**25
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,8 @@ class WassersteinBall:
         still = level == 0
         if bool(still.all()):
             return self._costed(f, self._nearest_least(f))
-        size = max(1, BLOCK // max(1, self.gaps.numel()))
+        block = BLOCK if f.device.type == "cpu" else LARGE_BLOCK
+        size = max(1, block // max(1, self.gaps.numel()))
         found = torch.cat(
             [
                 # min gives the place too, and is faster than argmin.

@@ -218,7 +218,7 @@ class GaussianPosterior:
     def _direct_marginals(self, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
         amplitude = self.hyperparameters.amplitude
         sx, sc = squared_distances(self.inputs.x(x), self.zx), squared_distances(self.inputs.c(points), self.zc)
-        means, variances = [], []
+        means, variances = [sx.new_zeros(0, len(points))], [sx.new_zeros(0, len(points))]
         for block in blocks(len(x), len(points), self.size, x.device):
             k = amplitude * kernel_value(self.kernel, sx[block, None, :] + sc)  # "b m n"
             means.append(k @ self.alpha)
@@ -233,7 +233,7 @@ class GaussianPosterior:
         """
         if self.kernel != "squared_exponential":
             return self
-        share = math.sqrt(self.hyperparameters.noise / self.hyperparameters.amplitude)
+        share = math.sqrt(float(self.noise.min()) / self.hyperparameters.amplitude)
         return replace(self, residual=max(SPLIT_RESIDUAL, DRAFT_RESIDUAL * min(1.0, share)), _prepared={})
 
     def sloped(self, points: Tensor) -> SlopedContexts:
