@@ -189,9 +189,12 @@ def test_csv_goes_out_and_comes_in_again(shop):
     (shop / "trials.csv").write_text(run("trials", "shop", "--csv").output)
     assert run("new", "shop.toml", "--name", "copy").exit_code == 0
     assert data("import", "copy", "trials.csv") == {"added": [0, 1], "without_value": 1}
+    answer = run("import", "copy", "trials.csv")
+    assert answer.exit_code == 1 and "all 2 rows are in study 'copy' already" in answer.stderr
     old, new = (ww.Study.open(name, journal=os.environ["WINDWARD_JOURNAL"]).trials for name in ("shop", "copy"))
     for before, after in zip(old.arrived, new.arrived, strict=True):
         assert (before.decision, before.context, before.value) == (after.decision, after.context, after.value)
+    assert data("import", "copy", "trials.csv", "--again")["added"] == [2, 3]
 
 
 @pytest.mark.parametrize(

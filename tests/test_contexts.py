@@ -304,3 +304,15 @@ def test_box_conditions_on_what_is_given():
     low = contexts_of(ww.Box(1.0, 256), TWO, rows, {"c": 0.1}).points[:, 1]
     high = contexts_of(ww.Box(1.0, 256), TWO, rows, {"c": 0.9}).points[:, 1]
     assert float(low.max()) < float(high.min())
+
+
+@pytest.mark.parametrize("model", [ww.Empirical(), ww.KernelDensity(16), ww.Box(count=16)])
+def test_a_context_that_never_varies_is_a_single_point(model):
+    space = ww.Space({"x": ww.Real(0, 1)}, {"demand": ww.Real(0, 100), "sky": ww.Categorical(["dry", "wet"])})
+    rows = [
+        ww.Trial(i, {"x": 0.5}, context={"demand": 61.0, "sky": "dry"}, context_source="revealed", value=1.0, changed=i)
+        for i in range(3)
+    ]
+    trials = ww.Trials(space, rows)
+    contexts = model(space, trials, space.encode_given(None), torch.Generator().manual_seed(0))
+    assert bool((contexts.points == trials.seen_contexts[0]).all())

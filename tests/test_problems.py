@@ -16,14 +16,14 @@ from windward import demo
 from windward.bench import laws
 from windward.bench.problems import expectations, functions, problem
 
-DATA = Path(os.environ.get("WINDWARD_DATA", Path(__file__).parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("WINDWARD_DATA", "no-folder-named"))
 # `scipy.integrate.quad` says when it is unsure; warnings are errors here, so it is sure.
 EXPECTED = ww.Expected()
 
 
 def stored(name, file, seed=0):
     if not (DATA / file).exists():
-        pytest.skip(f"needs {file} in the folder named by WINDWARD_DATA (looked in {DATA})")
+        pytest.skip(f"needs {file} in the folder named by WINDWARD_DATA (it is {DATA})")
     return problem(name, seed, DATA)
 
 

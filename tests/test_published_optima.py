@@ -12,7 +12,7 @@ import torch
 import windward as ww
 from windward.contexts import Contexts
 
-DATA = Path(os.environ.get("WINDWARD_DATA", Path(__file__).parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("WINDWARD_DATA", "no-folder-named"))
 
 
 def grid_contexts():
@@ -39,7 +39,7 @@ def plant():
     """The leaf-area model on 1024 decisions (pH) and 64 contexts (ammonium)."""
     file = DATA / "plant.npz"
     if not file.exists():
-        pytest.skip(f"needs plant.npz in the folder named by WINDWARD_DATA (looked in {DATA})")
+        pytest.skip(f"needs plant.npz in the folder named by WINDWARD_DATA (it is {DATA})")
     model = np.load(file)
     ph = 2.5 + 4.0 * np.linspace(0, 1, 1024)[:, None]
     ammonium = 30000.0 * np.linspace(0, 1, 64)[None, :]

@@ -135,7 +135,7 @@ class Experiment:
     def case(self, name: str) -> Case:
         """Return the case of this name, or raise with near names."""
         found = {case.name: case for case in self.cases}
-        check_known(f"experiment {self.name!r}", "problem", [name], found)
+        check_known(f"experiment {self.name!r}", "problem", [name], found, "One of your own comes by --with FILE.")
         return found[name]
 
     def runs_on(self, case: Case) -> tuple[str, ...]:
@@ -148,7 +148,9 @@ class Experiment:
         if methods is None:
             return replace(self, cases=kept_cases)
         wanted = tuple(methods)
-        check_known(f"experiment {self.name!r}", "method", wanted, self.methods)
+        check_known(
+            f"experiment {self.name!r}", "method", wanted, self.methods, "One of your own comes by --with FILE."
+        )
         limited = tuple(
             replace(case, methods=tuple(name for name in self.runs_on(case) if name in wanted)) for case in kept_cases
         )
@@ -200,14 +202,14 @@ def panel_per_case(
     )
 
 
-def check_known(where: str, what: str, names: Iterable[str], known: Iterable[str]) -> None:
-    """Raise `ArgumentError` for the first name that is not known, with the near ones."""
+def check_known(where: str, what: str, names: Iterable[str], known: Iterable[str], otherwise: str = "") -> None:
+    """Raise `ArgumentError` for the first name that is not known, with the near ones and what else can be done."""
     known = list(known)
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
             hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "there is none like it."
-            raise ArgumentError(f"{where}: no {what} {name!r}; {hint} Known: {', '.join(known)}.")
+            raise ArgumentError(f"{where}: no {what} {name!r}; {hint} Known: {', '.join(known)}. {otherwise}".rstrip())
 
 
 Record: TypeAlias = dict[str, Any]

@@ -14,6 +14,7 @@ from windward.errors import ArgumentError, WindwardError
 
 if TYPE_CHECKING:
     from windward.space import Space
+    from windward.trials import Trials
 
 # Columns that `windward trials --csv` writes and that say nothing about a finished trial.
 IGNORED = ("id", "state", "lost", "delay", "context_source", "asked_at", "context_at", "told_at")
@@ -22,12 +23,14 @@ IGNORED = ("id", "state", "lost", "delay", "context_source", "asked_at", "contex
 @click.command("import", short_help="Add history from a CSV file.")
 @click.argument("study")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--again", is_flag=True, help="Add the rows even if all of them are there already.")
 @journal_option
 @json_option
-def import_history(study: str, file: Path, journal: str, as_json: bool) -> None:
+def import_history(study: str, file: Path, again: bool, journal: str, as_json: bool) -> None:
     """Add finished trials from a CSV file: a column per decision and context, `value`, and `noise` where it is known.
 
-    Every row is checked before the first is added. Rows without a value are left out and counted.
+    Every row is checked before the first is added. Rows without a value are left out and counted. A file whose rows are all
+    there already is refused.
 
     \b
     Example, past.csv:
@@ -38,6 +41,11 @@ def import_history(study: str, file: Path, journal: str, as_json: bool) -> None:
     one = opened(study, journal)
     rows = list(_rows(file, one.space))
     finished = [row for row in rows if row is not None]
+    if not again and finished and _all_there(finished, one.trials):
+        raise ArgumentError(
+            f"{file}: all {len(finished)} rows are in study {study!r} already; nothing was added. To add them once more give "
+            "--again."
+        )
     ids = [
         one.add(row["decision"], row["value"], context=row["context"] or None, noise=row["noise"]) for row in finished
     ]
@@ -46,6 +54,11 @@ def import_history(study: str, file: Path, journal: str, as_json: bool) -> None:
         echo_json({"added": ids, "without_value": skipped})
     else:
         say(f"Added {len(ids)} trials" + (f"; {skipped} rows had no value." if skipped else "."))
+
+
+def _all_there(rows: list[dict[str, Any]], trials: Trials) -> bool:
+    added = [(trial.decision, trial.context, trial.value) for trial in trials if trial.asked_at is None]
+    return all((row["decision"], row["context"], row["value"]) in added for row in rows)
 
 
 def _rows(file: Path, space: Space) -> Iterator[dict[str, Any] | None]:

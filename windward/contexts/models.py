@@ -48,9 +48,9 @@ class NoContext:
 class Empirical:
     """The contexts seen so far, equal ones merged, each seen one with the same weight.
 
-    Given a part of the context, the seen ones are weighted by how near they are to it (see `conditional_weights`); those
-    that cannot happen any more are left out. `elsewhere` points of weight zero, the same in every round, say where else
-    an adversary may put mass: evenly over where contexts may be.
+    Before the first, evenly over where contexts may be. Given a part of the context, the seen ones are weighted by how near
+    they are to it (see `conditional_weights`); those that cannot happen any more are left out. `elsewhere` points of weight
+    zero, the same in every round, say where else an adversary may put mass: evenly over where contexts may be.
     """
 
     elsewhere: int = 0
@@ -60,7 +60,7 @@ class Empirical:
 
     def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:
         seen = trials.seen_contexts
-        if given.complete or _too_few(seen):
+        if given.complete or len(seen) == 0:
             return uniform_over_reach(space, seen, given, generator, UNSEEN)
         weights = conditional_weights(space, seen, given)
         possible = weights > 0
@@ -77,7 +77,8 @@ class KernelDensity:
     picking the centre along a space-filling curve, the others the normal around it. 128 points then do the work of more
     than 1024 independent ones for one context, of about 1024 for two, of about 300 for four.
     Categories are resampled, never averaged. Where bounds are declared, centres and draws are clipped to them.
-    `elsewhere` points of weight zero, the same in every round, say where else an adversary may put mass.
+    Before the second context, evenly over where contexts may be; a context that never varies is a single point. `elsewhere`
+    points of weight zero, the same in every round, say where else an adversary may put mass.
     """
 
     count: int = 128
@@ -91,7 +92,7 @@ class KernelDensity:
         low, high = space.context_bounds
         # Clipped before the bandwidth is taken: one context far outside its bounds would smear all others.
         seen = trials.seen_contexts.clamp(low, high)
-        if given.complete or _too_few(seen):
+        if given.complete or len(seen) < 2:
             return uniform_over_reach(space, seen, given, generator, self.count)
         weights, width, free = conditional_weights(space, seen, given), bandwidths(space, seen), ~given.known
         if int(free.sum()) == 1 and float(width[free]) > 0.0:
@@ -127,7 +128,7 @@ class Box:
 
     def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:
         seen = trials.seen_contexts
-        if given.complete or _too_few(seen):
+        if given.complete or len(seen) < 2:
             return uniform_over_reach(space, seen, given, generator, self.count)
         weights = conditional_weights(space, seen, given)
         mean = weights @ seen
@@ -144,7 +145,7 @@ class Box:
 class Grid:
     """A regular grid over the bounds, ceil(count^(1/k)) points per context; each seen context weighs on the nearest.
 
-    Needs declared bounds. With fewer than two distinct contexts seen all points weigh the same.
+    Needs declared bounds. With fewer than two contexts seen all points weigh the same.
     """
 
     count: int = 100
@@ -173,7 +174,7 @@ class Grid:
             return uniform_over_reach(space, seen, given, generator, 1)
         if bool(given.known.any()):
             points = torch.unique(torch.where(given.known, given.values, points), dim=0)
-        if _too_few(seen):
+        if len(seen) < 2:
             return Contexts.uniform(points)
         unit = torch.tensor([scale or 1.0 for scale in space.roles.c_scales], dtype=torch.float64)
         wanted = torch.where(given.known, given.values, seen)
@@ -182,7 +183,3 @@ class Grid:
         weights = torch.zeros(len(points), dtype=torch.float64)
         weights.index_add_(0, gaps.argmin(1), conditional_weights(space, seen, given))
         return Contexts(points, weights / weights.sum())
-
-
-def _too_few(seen: Tensor) -> bool:
-    return len(seen) < 2 or bool((seen == seen[0]).all())

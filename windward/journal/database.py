@@ -153,7 +153,10 @@ class Database:
         if not path.absolute().parent.is_dir():
             raise JournalError(f"{self!r}: the folder {str(path.parent)!r} does not exist; create it first.")
         if not create and not path.exists():
-            raise JournalError(f"{self!r}: there is no file {str(path.absolute())!r}; check the path.")
+            raise JournalError(
+                f"{self!r}: there is no file {str(path.absolute())!r}; check the path (on the command line it is --journal, or "
+                "WINDWARD_JOURNAL)."
+            )
 
     def _after_a_fork(self) -> None:
         # A connection belongs to the process that opened it: a forked child leaves its parent's alone.
