@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterable
 from typing import Any
 
+from windward import divergences
 from windward.beliefs import ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
 from windward.codec import decode, dumps, encode, table_of
 from windward.context_rules import HighestImprovement, MostUncertain, Nature, Uniform
 from windward.contexts import Box, Distribution, Empirical, Grid, KernelDensity, Known, NoContext
 from windward.design import RandomDesign, Sobol
-from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein
 from windward.errors import ArgumentError
 from windward.feedback import Censor, Hallucinate, Ignore
 from windward.heuristics import BocuOne, BocuTwo, MidpointRobust
@@ -43,7 +44,6 @@ OWN_PARTS: tuple[type, ...] = (
     Categorical,
     Censor,
     DelayedWidth,
-    ChiSquare,
     CVaR,
     Decay,
     Distribution,
@@ -64,14 +64,12 @@ OWN_PARTS: tuple[type, ...] = (
     HuangWidth,
     MicheliWidth,
     Known,
-    KullbackLeibler,
     Linear,
     LipschitzRobust,
     MeanRisk,
     MeanVariance,
     MidpointRobust,
     Minimum,
-    MMD,
     MostUncertain,
     MultiStart,
     Nature,
@@ -90,13 +88,13 @@ OWN_PARTS: tuple[type, ...] = (
     Space,
     Standardize,
     Thompson,
-    TotalVariation,
     Tradeoff,
     Uniform,
     Unscaled,
     UpperConfidence,
     VaR,
-    Wasserstein,
+    # Beside the divergences their module offers protocols and results, which are no dataclasses.
+    *(kind for kind in map(vars(divergences).__getitem__, divergences.__all__) if dataclasses.is_dataclass(kind)),
 )
 
 
