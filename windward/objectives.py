@@ -220,9 +220,7 @@ class MeanRisk:
         """Return the mean less the weighted slope at radius 0."""
         ball = self.divergence.on(contexts)
         return Bound(
-            lambda values: (
-                values @ contexts.weights - self.weight * _slope(self.divergence, values, ball(values, 0.0))
-            )
+            lambda values: values @ contexts.weights - self.weight * _slope(self.divergence, values, ball(values, 0.0))
         )
 
 
