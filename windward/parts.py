@@ -37,6 +37,12 @@ from windward.space import Space
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
 from windward.widths import DelayedWidth, HuangWidth, MicheliWidth
 
+# Beside the divergences their module offers protocols and results, which are no dataclasses.
+DIVERGENCES: tuple[type, ...] = tuple(
+    kind
+    for kind in (getattr(divergences, name) for name in divergences.__all__)
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind)
+)
 OWN_PARTS: tuple[type, ...] = (
     BocuOne,
     BocuTwo,
@@ -93,8 +99,7 @@ OWN_PARTS: tuple[type, ...] = (
     Unscaled,
     UpperConfidence,
     VaR,
-    # Beside the divergences their module offers protocols and results, which are no dataclasses.
-    *(kind for kind in map(vars(divergences).__getitem__, divergences.__all__) if dataclasses.is_dataclass(kind)),
+    *DIVERGENCES,
 )
 
 

@@ -59,8 +59,8 @@ def price(study: Study) -> go.Figure:
         at = radius / 2 if share else radius
         text = f"protected up to here ({percent(at)})" if share else f"protected up to here ({number(at)})"
         inward = "left" if at <= x[-1] / 2 else "right"
-        label = {"text": text, "xanchor": inward, "yanchor": "bottom"}
-        made.add_vline(x=at, line={"color": QUIET, "dash": "dot"}, annotation=label)
+        note = {"text": text, "xanchor": inward, "yanchor": "bottom"}
+        made.add_vline(x=at, line={"color": QUIET, "dash": "dot"}, annotation=note)
     made.update_xaxes(
         title="share of cases that turn out unfavourably"
         if share
