@@ -51,7 +51,7 @@ def main() -> None:
             study.tell(suggestion.id, float(speed(suggestion.decision["sail"], wind)), context={"wind": float(wind)})
         sail = study.recommend().decision["sail"]
         mean, share = float(speed(sail, WINDS) @ CHANCES), replaceable(sail)
-        print(f"{name:<12} {sail:4.1f} m2: {mean:.2f} knots on average, {share:.0%} of the days may turn to the worst")
+        print(f"{name:<12} {sail:4.1f} m2: {mean:.2f} knots on average, {100 * share:.0f} % of days may turn bad")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def evaluate(study: ww.Study, id: int) -> None:
 def work(url: str, rounds: int, seconds: float) -> None:
     """Ask, evaluate for so many seconds and tell, until the study has enough trials."""
     study = ww.Study.open("bakery", journal=url)
-    while len(study.trials) < rounds:
+    while len(study.trials) < rounds:  # workers that count together all ask: three can make 32 of 30
         suggestion = study.ask()  # sees what the others are doing now
         time.sleep(seconds)
         evaluate(study, suggestion.id)
@@ -55,4 +55,5 @@ if __name__ == "__main__":
     for trial in study.pending(older_than=timedelta(minutes=given.rescue)):  # of workers that died
         evaluate(study, trial.id)
         print(f"trial {trial.id} was rescued")
-    print(f"{study!r}: bake {study.recommend().decision['loaves']:.0f} loaves")
+    left = f" (for less than {given.rescue} minutes; --rescue 0 evaluates it now)" if study.pending() else ""
+    print(f"{study!r}{left}: bake {study.recommend().decision['loaves']:.0f} loaves")

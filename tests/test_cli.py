@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -207,7 +208,11 @@ def test_csv_goes_out_and_comes_in_again(shop):
         ("order,shelf,demand,value,noise\n0.5,top,1,2,-1\n", "noise must be >= 0"),
         ("order,shelf,value\n0.5,top,2\n", "no column 'demand'"),
         ("order,shelf,demand\n0.5,top,2\n", "no column 'value'"),
-        ("order,shelf,demand,value,price\n0.5,top,1,2,3\n", "column 'price' is neither"),
+        (
+            "order,shelf,demand,value,price\n0.5,top,1,2,3\n",
+            "column 'price' is neither a decision nor a context; needed are order, shelf, demand, value",
+        ),
+        ("order;shelf;demand;value\n0,5;top;1;2\n", "separated by semicolons; save it with commas"),
         ("", "no column 'order'"),
     ],
 )
@@ -274,6 +279,28 @@ def test_declarations_that_are_wrong(tmp_path, text, says):
     (tmp_path / "bad.toml").write_text(text)
     answer = run("new", str(tmp_path / "bad.toml"), "--journal", f"sqlite:///{tmp_path}/x.db")
     assert answer.exit_code == 1 and "bad.toml" in answer.stderr and says in answer.stderr, answer.stderr
+
+
+@dataclass(frozen=True)
+class OnTheSafeSide:
+    monotone = True
+
+    def bind(self, contexts, seen):
+        return ww.Minimum().bind(contexts, seen)
+
+
+def test_a_study_with_parts_of_ones_own_is_opened_from_python(tmp_path):
+    url = f"sqlite:///{tmp_path}/own.db"
+    policy = ww.Policy(context_model=ww.Empirical(), objective=OnTheSafeSide())
+    space = ww.Space({"order": ww.Real(0, 1)}, {"demand": ww.Real(0, 1)})
+    ww.Study(space, policy, journal=url, name="own", parts=[OnTheSafeSide])
+    said = run("ask", "own", "--journal", url).stderr
+    assert (
+        "unknown part 'OnTheSafeSide'; with a class of your own, open the study from Python with parts=[...]." in said
+    )
+    assert len(said) < 300
+    with pytest.raises(ww.JournalError, match=r"pass a class of your own with parts=\[...\]"):
+        ww.Study.open("own", journal=url)
 
 
 def test_names_cannot_steer_a_terminal(shop):

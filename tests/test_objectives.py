@@ -428,3 +428,47 @@ def test_a_recommendation_depends_on_data_and_policy_alone():
     for trial in study.trials:
         fresh.add(trial.decision, trial.value, context=trial.context)
     assert first == pytest.approx(again, abs=1e-4) and first == pytest.approx(fresh.recommend().decision, abs=1e-4)
+
+
+class Detached(ww.TotalVariation):
+    """Total variation whose multiplier has lost its gradient, as a part of one's own may."""
+
+    def on(self, contexts):
+        ball = super().on(contexts)
+
+        def worst_case(values, radius):
+            worst = ball(values, radius)
+            return worst._replace(multiplier=worst.multiplier.detach())
+
+        return worst_case
+
+
+SLOPED = [
+    lambda divergence: ww.Tradeoff(divergence, 0.3),
+    lambda divergence: ww.BocuTwo(divergence, 0.3),
+    ww.Sensitivity,
+    ww.MeanRisk,
+]
+
+
+@pytest.mark.parametrize("objective", SLOPED)
+def test_a_multiplier_without_a_gradient_is_refused_where_it_is_searched_by(objective):
+    contexts = random_contexts(6, zeros=0.0, seed=1)
+    reduce, values = objective(Detached()).bind(contexts, 0), normal(2, 6)
+    assert torch.equal(reduce(values), objective(ww.TotalVariation()).bind(contexts, 0)(values))  # nothing is searched
+    values.requires_grad_()
+    with pytest.raises(ww.IncompatibleError, match=r"Detached\(\).*multiplier.*no gradient"):
+        reduce(values)
+    with torch.no_grad():
+        reduce(values)
+    ww.Robust(Detached(), 0.3).bind(contexts, 0)(values).sum().backward()
+    assert torch.allclose(values.grad.sum(-1), torch.ones(2).double())
+    ww.Tradeoff(Detached(), 0.3, beta=0.0).bind(contexts, 0)(values)
+
+
+def test_a_study_says_that_the_multiplier_has_no_gradient():
+    policy = ww.Policy(context_model=ww.Grid(), objective=ww.Sensitivity(Detached()), belief=ww.Thompson())
+    study = ww.Study(SHOP, policy, parts=[Detached])
+    study.run(quadratic, 5, progress=False)  # the design
+    with pytest.raises(ww.IncompatibleError, match="no gradient"):
+        study.ask()

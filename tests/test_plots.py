@@ -13,6 +13,7 @@ import windward as ww
 from windward import plots
 from windward.plots.style import plain
 from windward.plots.view import view
+from windward.words import number
 
 EVIL = "<b onclick=alert(1)>x</b>"
 QUICK = {"design": ww.Sobol(3), "maximize": ww.MultiStart(screen=64, starts=2, evaluations=20)}
@@ -115,7 +116,8 @@ def test_the_price_runs_from_expected_to_worst(study):
     assert curve.y[8] == pytest.approx(found.value, abs=1e-9) and curve.x[8] == pytest.approx(0.2)  # radius 0.4
     blind = trace(figure, "best if nothing drifts")
     assert blind.y[0] >= curve.y[0] - 1e-9 and curve.y[8] >= blind.y[8] - 1e-9
-    assert [text for text in figure.layout.annotations if "protected up to here (20%)" in text.text]
+    assert curve.name.endswith(f"<br>expected {number(curve.y[0])}, worst {number(curve.y[-1])}")
+    assert [text for text in figure.layout.annotations if "protected up to here (20 %)" in text.text]
 
 
 @pytest.mark.parametrize("divergence", [ww.Wasserstein(), ww.ChiSquare(), ww.KullbackLeibler(), ww.MMD(0.2)])

@@ -75,7 +75,7 @@ def test_it_says_what_to_do_and_what_is_missing(study, page):
     text = " ".join(Reader(page).texts)
     found = study.recommend()
     assert f"Set order to {number(found.decision['order'])}." in text
-    assert f"at most {number(found.value)} on average, even if up to 20% of the cases" in text
+    assert f"at most {number(found.value)} on average, even if up to 20 % of the cases" in text
     low, high = (number(end) for end in found.interval)
     assert f"between {low} and {high}" in text
     assert "This rests on the 9 results that have arrived. 1 result is still on the way" in text
@@ -128,6 +128,8 @@ def test_no_recommendation_yet(tmp_path):
     text = " ".join(Reader(report_html(made)).texts)
     assert "There is no recommendation yet" in text and "1 has a value but not yet the whole context" in text
     assert "waits for its context" in text
+    assert "No result has come back together with its context. 1 has" in text and "rests on" not in text
+    assert "One decision was asked for, 2" in text and "1 decisions" not in text
     with pytest.raises(ww.ArgumentError, match="name a file"):
         write_report(made, tmp_path)
 
@@ -182,7 +184,7 @@ def test_what_it_is_protected_against_is_counted_by_hand(study):
     places = ({"demand": 0.2}, {"demand": 0.6}, {"demand": 1.0})
     unseen = ww.Recommendation(found.decision, 1.0, (0.5, 1.5), places, (0.6, 0.4, 0.0), (0.48, 0.44, 0.08))
     span = f"{number(min(seen))} to {number(max(seen))}"
-    assert moves(study, unseen) == [f"8% of the cases at demand near 1, which has not been seen (so far {span})"]
+    assert moves(study, unseen) == [f"8 % of the cases at demand near 1, which has not been seen (so far {span})"]
     # 0.04 there, 0.08 at 0.6: not most of it.
     mixed = ww.Recommendation(found.decision, 1.0, (0.5, 1.5), places, (0.6, 0.4, 0.0), (0.48, 0.48, 0.04))
     assert moves(study, mixed) == ["higher demand than expected (0.424 on average instead of 0.36)"]
@@ -194,7 +196,7 @@ def test_categories_are_told_by_their_share():
     found = ww.Recommendation(
         {"order": 0.5}, 1.0, (0.5, 1.5), ({"sky": "sun"}, {"sky": "rain"}), (0.75, 0.25), (0.25, 0.75)
     )
-    assert moves(made, found) == ["sky = rain more often than expected (75% instead of 25% of the time)"]
+    assert moves(made, found) == ["sky = rain more often than expected (75 % instead of 25 % of the time)"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import is_dataclass
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from oracles import random_contexts, worst_value
 
 import windward as ww
+from windward import divergences
 from windward.contexts import Contexts
 from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein, wasserstein
 
@@ -128,6 +130,11 @@ def test_monotone_in_the_values(case):
     raised = f + normal(len(f), seed=case[2] + 9).abs()
     low, high = (float(divergence.worst_case(v, contexts, radius).value) for v in (f, raised))
     assert low <= high + 3e-8 * (1 + float(raised.abs().max()))
+
+
+def test_every_public_divergence_is_held_to_the_laws():
+    public = {kind for name in divergences.__all__ if is_dataclass(kind := getattr(divergences, name))}
+    assert {type(divergence) for divergence, _ in DIVERGENCES.values()} == public
 
 
 # -- exact corners --------------------------------------------------------------------------------------------------

@@ -83,6 +83,7 @@ class LazyGroup(click.Group):
 def main() -> None:
     """Windward: decisions made before conditions are known and judged by results that come late.
 
-    Studies are kept in a journal, a database named by --journal or by WINDWARD_JOURNAL. Exit codes: 0 done, 1 the request
-    was wrong, 2 usage, 3 the storage cannot be reached.
+    Studies are kept in a journal, a database named by WINDWARD_JOURNAL or by --journal, an option of each command: it stands
+    after the command's name, as in `windward ask shop --journal sqlite:///shop.db`. Exit codes: 0 done, 1 the request was
+    wrong, 2 usage, 3 the storage cannot be reached.
     """

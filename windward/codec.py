@@ -58,8 +58,7 @@ def decode(data: Any, table: Mapping[str, type]) -> Any:
         return _built(tag, timedelta, fields)
     if tag not in table:
         raise ArgumentError(
-            f"unknown part {tag!r}{did_you_mean(tag, table)}; known are {', '.join(sorted(table))}; pass your own with "
-            "parts=[...]."
+            f"unknown part {tag!r:.60}{did_you_mean(tag, table)}; pass a class of your own with parts=[...]."
         )
     kind = table[tag]
     unknown = sorted(set(fields) - {field.name for field in dataclasses.fields(kind) if field.init})

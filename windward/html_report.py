@@ -25,7 +25,7 @@ from windward.plots.style import graph_objects
 from windward.study import Study, utc_now
 from windward.trials import Trial
 from windward.version import __version__
-from windward.words import advised, ages, and_list, basis, number, objective_name
+from windward.words import advised, ages, and_list, basis, counted, number, objective_name
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -116,10 +116,9 @@ def _now(study: Study) -> str:
     try:
         found = study.recommend()
     except TrialError:
-        waiting = text(basis(study.trials))
         return (
             '<section class="now none"><h2>What to do now</h2><p class="do">There is no recommendation yet.</p>'
-            f"<p>No result has come back together with its context. {waiting}</p></section>"
+            f"<p>{text(basis(study.trials))}</p></section>"
         )
     said = advised(study, found)
     rest = "".join(f"<p>{text(line)}</p>" for line in said.lines()[1:])
@@ -133,13 +132,15 @@ def _decided(study: Study) -> str:
     if asked:
         first, last = asked[0], asked[-1]
         assert first.asked_at is not None and last.asked_at is not None
+        between = f"were asked for between {_when(first.asked_at)} and {_when(last.asked_at)}"
         lines.append(
-            f"{len(asked)} decisions were asked for between {_when(first.asked_at)} and {_when(last.asked_at)}; the last "
-            f"was {_values(last.planned or last.decision)}."
+            f"{counted(len(asked), 'decision')} {between}; the last was {_values(last.planned or last.decision)}."
+            if len(asked) > 1
+            else f"One decision was asked for, {_when(first.asked_at)}: {_values(first.planned or first.decision)}."
         )
     added = len(trials) - len(asked)
     if added:
-        lines.append(f"{added} finished trials were added from before.")
+        lines.append(f"{counted(added, 'finished trial')} {'was' if added == 1 else 'were'} added from before.")
     told = [trial for trial in trials if trial.value is not None]
     if told:
         sign = trials.sign

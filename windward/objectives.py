@@ -178,7 +178,7 @@ class Tradeoff:
         def reduce(values: Tensor) -> Tensor:
             worst = ball(values, radius)
             return (
-                self.alpha * worst.value - self.beta * _slope(self.divergence, worst)
+                self.alpha * worst.value - self.beta * _slope(self.divergence, values, worst)
                 if self.beta
                 else self.alpha * worst.value
             )
@@ -200,7 +200,7 @@ class Sensitivity:
     def bind(self, contexts: Contexts, seen: int) -> Reduction:
         """Return minus the slope at radius 0."""
         ball = self.divergence.on(contexts)
-        return Bound(lambda values: -_slope(self.divergence, ball(values, 0.0)))
+        return Bound(lambda values: -_slope(self.divergence, values, ball(values, 0.0)))
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ class MeanRisk:
         """Return the mean less the weighted slope at radius 0."""
         ball = self.divergence.on(contexts)
         return Bound(
-            lambda values: values @ contexts.weights - self.weight * _slope(self.divergence, ball(values, 0.0))
+            lambda values: values @ contexts.weights - self.weight * _slope(self.divergence, values, ball(values, 0.0))
         )
 
 
@@ -350,10 +350,17 @@ def _check_slope(call: str, divergence: Divergence) -> None:
         )
 
 
-def _slope(divergence: Divergence, worst: WorstCase) -> Tensor:
+def _slope(divergence: Divergence, values: Tensor, worst: WorstCase) -> Tensor:
     if bool(torch.isinf(worst.multiplier).any()):
         raise IncompatibleError(
             f"{divergence!r}: the slope of its worst case is not finite here (a singular kernel, or a steep divergence at "
             "radius 0); give a nugget, such as MMD(length_scale, nugget=1e-6), or another divergence."
+        )
+    # Without it a search would climb another function than this one, and nobody would see it.
+    if torch.is_grad_enabled() and values.requires_grad and not worst.multiplier.requires_grad:
+        raise IncompatibleError(
+            f"{divergence!r}: the multiplier of its worst case has no gradient in the values, and this objective is searched "
+            "by it; compute the multiplier from the values themselves, not from detached ones, or use Robust(...), which "
+            "needs none."
         )
     return worst.multiplier

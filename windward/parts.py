@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterable
 from typing import Any
 
+from windward import divergences
 from windward.beliefs import ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
 from windward.codec import decode, dumps, encode, table_of
 from windward.context_rules import HighestImprovement, MostUncertain, Nature, Uniform
 from windward.contexts import Box, Distribution, Empirical, Grid, KernelDensity, Known, NoContext
 from windward.design import RandomDesign, Sobol
-from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein
 from windward.errors import ArgumentError
 from windward.feedback import Censor, Hallucinate, Ignore
 from windward.heuristics import BocuOne, BocuTwo, MidpointRobust
@@ -36,6 +37,12 @@ from windward.space import Space
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
 from windward.widths import DelayedWidth, HuangWidth, MicheliWidth
 
+# Beside the divergences their module offers protocols and results, which are no dataclasses.
+DIVERGENCES: tuple[type, ...] = tuple(
+    kind
+    for kind in (getattr(divergences, name) for name in divergences.__all__)
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind)
+)
 OWN_PARTS: tuple[type, ...] = (
     BocuOne,
     BocuTwo,
@@ -43,7 +50,6 @@ OWN_PARTS: tuple[type, ...] = (
     Categorical,
     Censor,
     DelayedWidth,
-    ChiSquare,
     CVaR,
     Decay,
     Distribution,
@@ -64,14 +70,12 @@ OWN_PARTS: tuple[type, ...] = (
     HuangWidth,
     MicheliWidth,
     Known,
-    KullbackLeibler,
     Linear,
     LipschitzRobust,
     MeanRisk,
     MeanVariance,
     MidpointRobust,
     Minimum,
-    MMD,
     MostUncertain,
     MultiStart,
     Nature,
@@ -90,13 +94,12 @@ OWN_PARTS: tuple[type, ...] = (
     Space,
     Standardize,
     Thompson,
-    TotalVariation,
     Tradeoff,
     Uniform,
     Unscaled,
     UpperConfidence,
     VaR,
-    Wasserstein,
+    *DIVERGENCES,
 )
 
 

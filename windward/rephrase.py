@@ -16,6 +16,8 @@ from urllib.parse import quote
 # The advice is the end of a message; what stands before it is what happened.
 ADVICE = re.compile(r"study\.(?:amend|reveal|tell)\(\d+, .*\)(?=\.$)", re.DOTALL)
 CALLED = re.compile(r"^study\.(\w+)(?=[(:])")
+OWN_PART = "pass a class of your own with parts=[...]"
+FROM_PYTHON = "with a class of your own, open the study from Python with parts=[...]"
 EXISTS = re.compile(r"^a study named (.+) exists already; continue it with (Study\.open)", re.DOTALL)
 # Longer messages stay as they are.
 LONGEST = 10_000
@@ -46,6 +48,7 @@ def as_request(message: str, study: str | None) -> str:
 def _rephrased(
     message: str, study: str | None, write: Callable[[str, str, int, dict[str, Any]], str], go_on: Callable[[str], str]
 ) -> str:
+    message = message.replace(OWN_PART, FROM_PYTHON)
     exists = EXISTS.match(message)
     if exists:
         return f"{message[: exists.start(2)]}{go_on(ast.literal_eval(exists[1]))}{message[exists.end(2) :]}"

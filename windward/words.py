@@ -91,6 +91,24 @@ def number(value: object) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def percent(share: float) -> str:
+    """Return a share as a percentage.
+
+    >>> percent(0.125)
+    '12 %'
+    """
+    return f"{100 * share:.0f} %"
+
+
+def counted(count: int, word: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "result"), counted(2, "result")
+    ('1 result', '2 results')
+    """
+    return f"{count} {word}{'s' * (count != 1)}"
+
+
 def ages(seconds: float | None) -> str:
     """Return a length of time in the unit a person would choose."""
     if seconds is None:
@@ -98,7 +116,7 @@ def ages(seconds: float | None) -> str:
     for size, unit in ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute")):
         if seconds >= size:
             count = int(seconds // size)
-            return f"{count} {unit}{'s' * (count != 1)}"
+            return counted(count, unit)
     return "less than a minute"
 
 
@@ -106,16 +124,18 @@ def basis(trials: Trials) -> str:
     """Return what a recommendation rests on, and what is missing."""
     arrived, pending, waiting = len(trials.arrived), trials.pending, len(trials.awaiting_context)
     lost = len(trials.lost)
-    text = f"This rests on the {_count(arrived, 'result')} that {_have(arrived)} arrived."
+    text = f"This rests on the {counted(arrived, 'result')} that {_have(arrived)} arrived."
+    if not arrived:
+        text = "No result has come back together with its context."
     rest = []
     if pending:
         asked = [trial.asked_at for trial in pending if trial.asked_at is not None]
         oldest = f" (the oldest was asked {ages((utc_now() - min(asked)).total_seconds())} ago)" if asked else ""
-        rest.append(f"{_count(len(pending), 'result')} {_are(len(pending))} still on the way{oldest}")
+        rest.append(f"{counted(len(pending), 'result')} {_are(len(pending))} still on the way{oldest}")
     if waiting:
         rest.append(f"{waiting} {_have(waiting)} a value but not yet the whole context")
     if lost:
-        rest.append(f"{_count(lost, 'result')} {_are(lost, past=True)} lost")
+        rest.append(f"{counted(lost, 'result')} {_are(lost, past=True)} lost")
     missing = "it" if len(pending) + waiting + lost == 1 else "them"
     return text if not rest else f"{text} {_capital(and_list(rest))}; nothing is assumed about {missing} here."
 
@@ -237,8 +257,8 @@ def _beyond_the_seen(trials: Trials, name: str, numbers: Sequence[float], found:
     if share <= sum(added) / 2:
         return None
     near = sum(mass * n for mass, n in side) / share
-    percent = number(float(f"{100 * share:.2g}"))
-    text = f"{percent}% of the cases at {name} near {number(near)}, which has not been seen"
+    cases = number(float(f"{100 * share:.2g}"))
+    text = f"{cases} % of the cases at {name} near {number(near)}, which has not been seen"
     return f"{text} (so far {number(low)} to {number(high)})"
 
 
@@ -250,7 +270,7 @@ def _category_moves(
         before = sum(w for w, v in zip(found.reference, values, strict=True) if v == choice)
         after = sum(w for w, v in zip(found.adversary, values, strict=True) if v == choice)
         if after - before > MOVED:
-            text = f"{name} = {choice} more often than expected ({after:.0%} instead of {before:.0%} of the time)"
+            text = f"{name} = {choice} more often than expected ({percent(after)} instead of {percent(before)} of the time)"
             result.append((4 * (after - before), text))
     return result
 
@@ -262,16 +282,13 @@ def _radius(study: Study, objective: Robust | LipschitzRobust | Tradeoff) -> flo
 
 def _drift(divergence: Divergence, radius: float) -> str:
     if isinstance(divergence, TotalVariation):
-        return f"up to {min(radius / 2, 1.0):.0%} of the cases turn out as the least favourable contexts instead of as before"
+        cases = percent(min(radius / 2, 1.0))
+        return f"up to {cases} of the cases turn out as the least favourable contexts instead of as before"
     if isinstance(divergence, Wasserstein):
         return f"contexts lie {number(radius)} away from those seen, on average, to the bad side"
     names = {ChiSquare: "chi-square divergence", KullbackLeibler: "Kullback-Leibler divergence"}
     kind = names.get(type(divergence), type(divergence).__name__)
     return f"the contexts drift from those seen by as much as a {kind} of {number(radius)}"
-
-
-def _count(count: int, word: str) -> str:
-    return f"{count} {word}{'s' * (count != 1)}"
 
 
 def _seen(count: int) -> str:

@@ -105,7 +105,8 @@ def main() -> None:
         url, report = f"sqlite:///{folder}/shop.db", Path(folder) / "report.html"
         study = play(url)
         for name, draw in plots.FIGURES.items():
-            plots.png(draw(study), HERE / f"plot-{name}.png", width=900, height=440, scale=1)
+            shown = cautious() if name == "price" else study
+            plots.png(draw(shown), HERE / f"plot-{name}.png", width=900, height=440, scale=1)
         plots.png(two_decisions(), HERE / "plot-landscape-two.png", width=900, height=440, scale=1)
         write_report(study, report)
         process, address = serve(url)
@@ -115,6 +116,21 @@ def main() -> None:
             process.terminate()
             process.wait(60)
     print(f"drawn into {HERE}")
+
+
+def cautious() -> ww.Study:
+    """Return the shop with a large radius, so that the cautious order is another than the best one without drift."""
+    space = ww.Space({"order": ww.Real(0, 100)}, {"demand": ww.Real(0, 100)})
+    policy = ww.Policy(context_model=ww.Empirical(), objective=ww.Robust(ww.TotalVariation(), radius=0.6))
+    study, chance = ww.Study(space, policy), random.Random(3)
+
+    def day(suggestion: ww.Suggestion) -> ww.Outcome:
+        order, demand = float(suggestion.decision["order"]), 100 * chance.betavariate(2, 6)
+        profit = 9 * min(order, demand) + max(0.0, order - demand) - 5 * order
+        return ww.Outcome(profit, context={"demand": demand})
+
+    study.run(day, DAYS, progress=False)
+    return study
 
 
 def two_decisions() -> object:

@@ -61,6 +61,7 @@ def list_command(as_json: bool) -> None:
     Example: windward bench list
     """
     from windward.bench.experiments import experiments
+    from windward.words import counted
 
     rows: list[dict[str, Any]] = [
         {
@@ -79,12 +80,10 @@ def list_command(as_json: bool) -> None:
         click.echo(json.dumps(rows, indent=2))
         return
     for row in rows:
-        problems, methods, seeds = (len(row[part]) for part in ("problems", "methods", "seeds"))
+        sizes = ", ".join(counted(len(row[part]), part[:-1]) for part in ("problems", "methods", "seeds"))
         click.echo(f"{row['name']:<20} {row['source']}: {row['shows']}")
         rounds = "/".join(map(str, row["rounds"]))
-        click.echo(
-            f"{'':<20} {problems} problems, {methods} methods, {seeds} seeds, {rounds} rounds: {row['runs']} runs"
-        )
+        click.echo(f"{'':<20} {sizes}, {rounds} rounds: {counted(row['runs'], 'run')}")
 
 
 @bench.command()

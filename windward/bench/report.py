@@ -139,7 +139,7 @@ def comparisons(experiment: Experiment, shown: Sequence[tuple[Panel, Mapping[str
         return [f"None of the {len(found)} orders the paper claims was run.", ""]
     lines = [
         "Orders the paper claims. Advantage: how much better the first method is, paired by seed, with a 95 % interval. "
-        f"Level: the interval lies within {LEVEL:.0%} of the methods' size around zero.",
+        f"Level: the interval lies within {100 * LEVEL:.0f} % of the methods' size around zero.",
         "",
         "| panel | claim | round | pairs | advantage | verdict |",
         "| --- | --- | ---: | ---: | ---: | --- |",

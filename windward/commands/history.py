@@ -53,7 +53,9 @@ def import_history(study: str, file: Path, again: bool, journal: str, as_json: b
     if as_json:
         echo_json({"added": ids, "without_value": skipped})
     else:
-        say(f"Added {len(ids)} trials" + (f"; {skipped} rows had no value." if skipped else "."))
+        from windward.words import counted
+
+        say(f"Added {counted(len(ids), 'trial')}" + (f"; {counted(skipped, 'row')} had no value." if skipped else "."))
 
 
 def _all_there(rows: list[dict[str, Any]], trials: Trials) -> bool:
@@ -77,6 +79,7 @@ def _rows(file: Path, space: Space) -> Iterator[dict[str, Any] | None]:
 
 def _columns(file: Path, names: Any, space: Space) -> dict[str, dict[str, str]]:
     """Return which column holds which parameter: `order` or `decision.order`."""
+    _check_commas(file, names)
     found: dict[str, dict[str, str]] = {"decision": {}, "context": {}, "own": {}}
     for column in names or ():
         role, dot, name = column.partition(".")
@@ -90,11 +93,29 @@ def _columns(file: Path, names: Any, space: Space) -> dict[str, dict[str, str]]:
     used = {column for group in found.values() for column in group.values()}
     unknown = [column for column in names or () if column not in used and column not in IGNORED]
     if unknown:
-        raise ArgumentError(f"{file}: column {unknown[0]!r} is neither a decision nor a context. Nothing was added.")
+        raise ArgumentError(
+            f"{file}: column {unknown[0]!r} is neither a decision nor a context; {_needed(space)}. Nothing was added."
+        )
     missing = [n for n in (*space.decision, *space.context) if n not in {**found["decision"], **found["context"]}]
     if missing or "value" not in found["own"]:
-        raise ArgumentError(f"{file}: there is no column {(missing or ['value'])[0]!r}. Nothing was added.")
+        raise ArgumentError(
+            f"{file}: there is no column {(missing or ['value'])[0]!r}; {_needed(space)}. Nothing was added."
+        )
     return found
+
+
+def _check_commas(file: Path, names: Any) -> None:
+    """Refuse a file whose cells are not separated by commas, as spreadsheets write it in some countries."""
+    for mark, called in ((";", "semicolons"), ("\t", "tabs")):
+        if names is not None and len(names) == 1 and mark in names[0]:
+            raise ArgumentError(
+                f"{file}: its cells are separated by {called}; save it with commas between them, and with a point in "
+                "numbers. Nothing was added."
+            )
+
+
+def _needed(space: Space) -> str:
+    return f"needed are {', '.join((*space.decision, *space.context, 'value'))}, and noise if you like"
 
 
 def _checked(row: dict[str, str], columns: dict[str, dict[str, str]], space: Space) -> dict[str, Any] | None:

@@ -28,7 +28,8 @@ class WorstCase(NamedTuple):
     """The worst expectation, the distribution that attains it, and the slope.
 
     `multiplier` is minus the right derivative of `value` in the radius, the smallest dual optimum; it may be infinite at
-    radius 0 (chi-square, Kullback-Leibler). `value` has the gradient of the envelope theorem, `weights` are detached.
+    radius 0 (chi-square, Kullback-Leibler). `value` has the gradient of the envelope theorem, `multiplier` its own in the
+    values, `weights` are detached.
     """
 
     value: Tensor  # "*b"

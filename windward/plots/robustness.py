@@ -14,7 +14,7 @@ from windward.plots.style import CHOSEN, QUIET, VALUE, figure, graph_objects, pl
 from windward.plots.view import View, view
 from windward.schedules import resolved
 from windward.study import Study
-from windward.words import joined, number
+from windward.words import joined, number, percent
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -51,13 +51,16 @@ def price(study: Study) -> go.Figure:
         label = name
         if len(seen.space.decision) == 1:
             label += f": {plain(joined(seen.space.decode_decision(decision)).replace(' to ', ' = '))}"
+        # In the legend: beside the ends of the curves they would cross another line.
+        label += f"<br>expected {number(float(curve[0]))}, worst {number(float(curve[-1]))}"
         made.add_trace(go.Scatter(x=x, y=curve.tolist(), line={"color": color, "width": 2.5, "dash": dash}, name=label))
-    _ends(made, x, curves[0])
     radius = _policy_radius(seen)
     if radius is not None and radius <= float(radii[-1]):
         at = radius / 2 if share else radius
-        text = f"protected up to here ({at:.0%})" if share else f"protected up to here ({number(at)})"
-        made.add_vline(x=at, line={"color": QUIET, "dash": "dot"}, annotation={"text": text, "yanchor": "bottom"})
+        text = f"protected up to here ({percent(at)})" if share else f"protected up to here ({number(at)})"
+        inward = "left" if at <= x[-1] / 2 else "right"
+        note = {"text": text, "xanchor": inward, "yanchor": "bottom"}
+        made.add_vline(x=at, line={"color": QUIET, "dash": "dot"}, annotation=note)
     made.update_xaxes(
         title="share of cases that turn out unfavourably"
         if share
@@ -66,14 +69,6 @@ def price(study: Study) -> go.Figure:
     )
     made.update_yaxes(title="worst average value")
     return made
-
-
-def _ends(made: go.Figure, x: list[float], curve: Tensor) -> None:
-    for at, value, text, anchor in (
-        (x[0], float(curve[0]), f"expected {number(float(curve[0]))}", "left"),
-        (x[-1], float(curve[-1]), f"worst {number(float(curve[-1]))}", "right"),
-    ):
-        made.add_annotation(x=at, y=value, text=text, xanchor=anchor, yanchor="bottom", showarrow=False, yshift=6)
 
 
 def _caption(seen: View) -> str:
