@@ -292,6 +292,8 @@ PARTS: list[Row] = [
     *wholes("MultiStart.starts", lambda v: ww.MultiStart(starts=v), None, 0),
     *wholes("MultiStart.evaluations", lambda v: ww.MultiStart(evaluations=v), None, 0),
     *numbers("MultiStart.tolerance", lambda v: ww.MultiStart(tolerance=v), None, 0),
+    *numbers("MultiStart.apart", lambda v: ww.MultiStart(apart=v), None, -0.1, 1.5),
+    *numbers("OverGrid.apart", lambda v: ww.OverGrid(apart=v), None, -0.1, 1.5),
     *wholes("OverGrid.per_parameter", ww.OverGrid, None, 1),
     *numbers("UpperConfidence.width", ww.UpperConfidence, None, -1),
     *numbers("Thompson.width", ww.Thompson, None, -1),
