@@ -103,3 +103,12 @@ def shop(client):
     told = client.post(f"/api/studies/{name}/trials/0/tell", json={"value": 1.5, "context": {"demand": 0.4}})
     assert told.status_code == 200, told.text
     return name, made.json()["tokens"]
+
+
+@pytest.fixture(params=["split", "direct"])
+def both_ways(request, monkeypatch):
+    """Posteriors that split the contexts for any number of decisions, and that do not for a few."""
+    from windward.surrogate import posterior
+
+    if request.param == "split":
+        monkeypatch.setattr(posterior, "FEW", 0)

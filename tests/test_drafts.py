@@ -59,7 +59,7 @@ def test_a_draft_keeps_its_bound_and_has_fewer_solves(noise):
     assert torch.allclose(mean, rough_mean, atol=1e-12)
     error = float((std.square() - rough_std.square()).abs().max()) / posterior.scale**2
     assert 0.0 < error <= 2.0 * 80**0.5 * 1e-3
-    assert draft._split(points).rank < 0.6 * posterior._split(points).rank
+    assert draft._split(points, 200).rank < 0.6 * posterior._split(points, 200).rank
 
 
 def test_a_draft_of_slopes_is_near():
@@ -278,3 +278,14 @@ def test_an_equality_with_something_pending_still_answers():
         study.tell(suggestion.id, -((suggestion.decision["a"] - 0.6) ** 2) + 0.01 * i, context=context)
     first, second = study.ask().decision, study.ask().decision
     assert first["a"] + first["b"] == pytest.approx(1.0) and second["a"] + second["b"] == pytest.approx(1.0)
+
+
+def test_a_few_decisions_are_not_worth_a_split():
+    posterior, generator = posterior_of(80, 1e-2), torch.Generator().manual_seed(2)
+    x, points = torch.rand(2, 50, 2, generator=generator, dtype=torch.float64)
+    few, slopes = posterior.marginals(x[:3], points), posterior.context_slopes(x[:3], points)
+    assert posterior._prepared == {}
+    many, all_slopes = posterior.marginals(x, points), posterior.context_slopes(x, points)
+    assert set(posterior._prepared) == {"split", "slopes"}
+    for mine, its in zip((*few, *slopes), (*many, *all_slopes), strict=True):
+        assert torch.allclose(mine, its[:3], atol=1e-9)

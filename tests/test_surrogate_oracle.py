@@ -31,6 +31,8 @@ CASES = [
     ("matern52", 30, 4, 0, 1e-3),
 ]
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 
 def peer(kernel, data, hyperparameters):
     """The same model in BoTorch, with its default priors."""

@@ -30,6 +30,8 @@ LEAST_VARIANCE = 1e-14
 # Beyond this many length-scales two points are uncorrelated to the last bit; clamping keeps far outliers from
 # spoiling the distances of their neighbours by cancellation.
 FARTHEST = 1e4
+# Decisions times observations up to which a split that is not there yet would cost more than it saves.
+FEW = 2048
 # What a draft leaves of the context kernel, times the deviation of the noise, which is what magnifies it.
 DRAFT_RESIDUAL = 1e-3
 
@@ -99,7 +101,7 @@ class GaussianPosterior:
             observed = Observations(
                 self.zx, self.inputs.x_rates, self.inverse, self.alpha, self.hyperparameters.amplitude
             )
-            mean, variance = product_marginals(rows, observed, self._split(points))
+            mean, variance = product_marginals(rows, observed, self._split(points, len(rows)))
         else:
             mean, variance = self._direct_marginals(rows, points)
         std = variance.clamp_min(LEAST_VARIANCE * self.hyperparameters.amplitude).sqrt() * self.scale
@@ -244,12 +246,18 @@ class GaussianPosterior:
             lambda: SlopedContexts.of(self.inputs.c(points), self.zc, self.inputs.c_rates, self.residual),
         )
 
-    def _split(self, points: Tensor) -> Split:
-        return self._once(
-            "split",
-            points,
-            lambda: split(kernel_value(self.kernel, squared_distances(self.inputs.c(points), self.zc)), self.residual),
-        )
+    def splits(self, points: Tensor, count: int, what: str) -> bool:
+        """Whether the contexts are split for so many decisions: those of a screen pay for it, a few do not."""
+        return count * self.size > FEW or (what in self._prepared and self._prepared[what][0] is points)
+
+    def _split(self, points: Tensor, count: int) -> Split:
+        def kernel() -> Tensor:
+            return kernel_value(self.kernel, squared_distances(self.inputs.c(points), self.zc))
+
+        if not self.splits(points, count, "split"):
+            kc = kernel()
+            return Split(kc, None, kc)
+        return self._once("split", points, lambda: split(kernel(), self.residual))
 
     def _once(self, what: str, points: Tensor, prepare: Callable[[], Prepared]) -> Prepared:
         # One suggestion asks for the same contexts hundreds of times: what was last made for them is kept, by identity.

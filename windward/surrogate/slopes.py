@@ -35,7 +35,7 @@ class ContextSlopes(NamedTuple):
 
 def context_slopes(posterior: GaussianPosterior, x: Tensor, points: Tensor, least: float) -> ContextSlopes:
     """Return mean, deviation and their context gradients for decisions `"b d"` and contexts `"n k"`, standardised."""
-    if posterior.kernel == "squared_exponential":
+    if posterior.kernel == "squared_exponential" and posterior.splits(points, len(x), "slopes"):
         mean, variance, mean_gradient, variance_gradient = _by_products(posterior, x, points)
     else:
         mean, variance, mean_gradient, variance_gradient = _directly(posterior, x, points)
