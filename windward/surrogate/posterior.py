@@ -247,8 +247,13 @@ class GaussianPosterior:
         )
 
     def splits(self, points: Tensor, count: int, what: str) -> bool:
-        """Whether the contexts are split for so many decisions: those of a screen pay for it, a few do not."""
-        return count * self.size > FEW or (what in self._prepared and self._prepared[what][0] is points)
+        """Whether the contexts are split for so many decisions: those of a screen pay for it, a few do not.
+
+        A single context always does: its rank is small, and found in a dozen steps.
+        """
+        if points.shape[1] == 1 or count * self.size > FEW:
+            return True
+        return what in self._prepared and self._prepared[what][0] is points
 
     def _split(self, points: Tensor, count: int) -> Split:
         def kernel() -> Tensor:
