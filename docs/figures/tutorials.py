@@ -236,7 +236,7 @@ def team() -> Any:
     """A timeline of three benches on one journal, one of which is switched off."""
     names = page("team")
     with tempfile.TemporaryDirectory() as folder:
-        url, off = f"sqlite:///{folder}/coatings.db", threading.Event()
+        url = f"sqlite:///{folder}/coatings.db"
         names["url"] = url
         names["joined"]()
         spans: list[tuple[int, float, float, int, str]] = []
@@ -250,7 +250,6 @@ def team() -> Any:
                 time.sleep(length)
                 if number == 1 and suggestion.id >= 8:
                     spans.append((number, began, time.monotonic() - start, suggestion.id, "off"))
-                    off.set()
                     return
                 study.tell(suggestion.id, names["hardness"](suggestion.decision["curing"], humidity))
                 spans.append((number, began, time.monotonic() - start, suggestion.id, "told"))

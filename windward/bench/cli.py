@@ -181,7 +181,31 @@ def report(
         raise click.UsageError("--findings goes with --page.")
     if page is not None and out is not None:
         raise click.UsageError("--out is for a page of each experiment; --page says where the one page goes.")
-    _report(paths, out, compact, figures, page, findings, as_json)
+    from windward.bench.records import read_all, write_compact
+    from windward.bench.report import write_report
+
+    found, torn = read_all(paths)
+    if torn:
+        click.echo(f"{torn} torn line(s) passed over: a process was killed while it wrote.", err=True)
+    size = None if compact is None else write_compact(found, compact)
+    if size is not None and not as_json:
+        click.echo(f"{compact}: {len(found)} runs, {size} bytes")
+    first = paths[0] if paths[0].is_dir() else paths[0].parent
+    if page is None:
+        written, lacking = write_report(found, out or first / "report", figures=figures), []
+    else:
+        written, lacking = [page], _one_page(found, first, page, findings, figures)
+    if as_json:
+        pages = {"runs": len(found), "pages": [str(file) for file in written], "compact_bytes": size}
+        click.echo(json.dumps(pages if page is None else pages | {"lacking": lacking}))
+    else:
+        for file in written:
+            click.echo(str(file))
+    if lacking:
+        raise click.ClickException(
+            f"{', '.join(lacking)}: it differs from the paper and nothing is said of it; the page is written, and needs "
+            "text under [found.NAME] in the findings: say what was looked for and found."
+        )
 
 
 def _first(found: Experiment, count: int) -> tuple[int, ...]:
@@ -220,42 +244,6 @@ def _say(outcome: Outcome, folder: Path, as_json: bool) -> None:
         click.echo(f"failed: {job.case}, {job.method}, seed {job.seed}: {last}", err=True)
     if not failed and not as_json:
         click.echo(f"next: windward bench report {folder}")
-
-
-def _report(
-    paths: tuple[Path, ...],
-    out: Path | None,
-    compact: Path | None,
-    figures: bool,
-    page: Path | None,
-    findings: Path | None,
-    as_json: bool,
-) -> None:
-    from windward.bench.records import read_all, write_compact
-    from windward.bench.report import write_report
-
-    found, torn = read_all(paths)
-    if torn:
-        click.echo(f"{torn} torn line(s) passed over: a process was killed while it wrote.", err=True)
-    size = None if compact is None else write_compact(found, compact)
-    if size is not None and not as_json:
-        click.echo(f"{compact}: {len(found)} runs, {size} bytes")
-    first = paths[0] if paths[0].is_dir() else paths[0].parent
-    if page is None:
-        written, lacking = write_report(found, out or first / "report", figures=figures), []
-    else:
-        written, lacking = [page], _one_page(found, first, page, findings, figures)
-    if as_json:
-        pages = {"runs": len(found), "pages": [str(file) for file in written], "compact_bytes": size}
-        click.echo(json.dumps(pages if page is None else pages | {"lacking": lacking}))
-    else:
-        for file in written:
-            click.echo(str(file))
-    if lacking:
-        raise click.ClickException(
-            f"{', '.join(lacking)}: it differs from the paper and nothing is said of it; the page is written, and needs "
-            "text under [found.NAME] in the findings: say what was looked for and found."
-        )
 
 
 def _one_page(
