@@ -30,10 +30,11 @@ class Counts:
 def counts(monkeypatch):
     made = Counts()
     factorise, extend = torch.linalg.cholesky_ex, posterior.extend_factor
-    evaluate, likelihood = posterior.product_marginals, fit.Likelihood.value_and_gradient
+    evaluate, likelihood = posterior.product_marginals, fit.Likelihood.values_and_gradients
 
     def counted_factor(a, **options):
-        made.factorised.append(len(a))
+        if a.ndim == 2:  # those of likelihoods come in batches and are counted below
+            made.factorised.append(len(a))
         return factorise(a, **options)
 
     def counted_extension(factor, inverse, between, within):
@@ -45,14 +46,14 @@ def counts(monkeypatch):
         made.solves.append(len(x) * parts.rank)
         return evaluate(x, observations, parts)
 
-    def counted_likelihood(self, theta):
-        made.likelihoods.append(len(self.y))
-        return likelihood(self, theta)
+    def counted_likelihood(self, thetas):
+        made.likelihoods.extend([len(self.y)] * len(thetas))
+        return likelihood(self, thetas)
 
     monkeypatch.setattr(torch.linalg, "cholesky_ex", counted_factor)
     monkeypatch.setattr(posterior, "extend_factor", counted_extension)
     monkeypatch.setattr(posterior, "product_marginals", counted_evaluation)
-    monkeypatch.setattr(fit.Likelihood, "value_and_gradient", counted_likelihood)
+    monkeypatch.setattr(fit.Likelihood, "values_and_gradients", counted_likelihood)
     return made
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import windward as ww
 from windward.contexts import Contexts
-from windward.lbfgs import minimize_rows
+from windward.bfgs import minimize_rows
 from windward.maximize import PROMISING, Drafted, MultiStart, Screened, best_of, promising_values
 from windward.policy import Request
 from windward.region import Region

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windward as ww
-from windward.lbfgs import minimize_rows
+from windward.bfgs import minimize_rows
 from windward.maximize import MultiStart, OverGrid, spread_best
 from windward.region import LEAST_DISTANCE, Region
 

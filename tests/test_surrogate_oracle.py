@@ -86,7 +86,7 @@ def test_likelihood_and_gradient_match_oracle(kernel, n, d, k, noise):
     likelihood = GaussianProcess(kernel).likelihood(data)
     start = hyperparameters_for(d + k, noise)
     theta = np.log([*start.length_scales, start.noise])
-    value, gradient, mean = likelihood.value_and_gradient(theta)
+    value, gradient, mean = (row[0] for row in likelihood.values_and_gradients(theta[None]))
     model = peer(kernel, data, Hyperparameters(mean, start.length_scales, 1.0, noise)).train()
     with gpytorch.settings.fast_computations(False, False, False):
         total = ExactMarginalLogLikelihood(model.likelihood, model)(model(*model.train_inputs), model.train_targets) * n
@@ -101,13 +101,33 @@ def test_likelihood_and_gradient_match_oracle(kernel, n, d, k, noise):
     assert abs(float(model.mean_module.raw_constant.grad)) <= 1e-6 * n / noise**0.5  # the profiled mean is stationary
 
 
+@pytest.mark.parametrize("kernel", ["squared_exponential", "matern52"])
+def test_likelihoods_together_are_those_one_by_one(kernel):
+    likelihood = GaussianProcess(kernel).likelihood(random_dataset(25, 2, 1))
+    thetas = np.log([[0.3, 0.7, 0.5, 0.05], [2.0, 0.1, 9.0, 1e-4], [1.0, 1.0, 1.0, 1.0]])
+    together = likelihood.values_and_gradients(thetas)
+    for row, theta in enumerate(thetas):
+        for all_rows, alone in zip(together, likelihood.values_and_gradients(theta[None]), strict=True):
+            assert all_rows[row] == pytest.approx(alone[0], rel=1e-9)
+
+
+def test_a_likelihood_without_a_factor_is_nan_and_leaves_the_others_alone():
+    data = random_dataset(6, 2, 1)
+    likelihood = GaussianProcess().likelihood(data)
+    thetas = np.log([[1e9, 1e9, 1e9, 1e-300], [0.3, 0.7, 0.5, 0.05]])  # six rows all but equal, no noise: singular
+    values, gradients, _ = likelihood.values_and_gradients(thetas)
+    assert np.isnan(values[0]) and np.isfinite(gradients[1]).all()
+    assert values[1] == likelihood.values_and_gradients(thetas[1:])[0][0]
+
+
 def test_gradient_by_differences():
     likelihood = GaussianProcess("matern52").likelihood(random_dataset(25, 2, 1))
     theta = np.log([0.3, 0.7, 0.5, 0.05])
-    gradient = likelihood.value_and_gradient(theta)[1]
+    gradient = likelihood.values_and_gradients(theta[None])[1][0]
     for i in range(4):
         step = np.eye(4)[i] * 1e-5
-        slope = (likelihood.value_and_gradient(theta + step)[0] - likelihood.value_and_gradient(theta - step)[0]) / 2e-5
+        after, before = likelihood.values_and_gradients(np.stack([theta + step, theta - step]))[0]
+        slope = (after - before) / 2e-5
         assert gradient[i] == pytest.approx(slope, rel=1e-6, abs=1e-6)
 
 
@@ -118,11 +138,12 @@ def test_fit_is_no_worse_than_botorch_oracle():
     data = random_dataset(40, 2, 1)
     fitted = GaussianProcess().fitted(data)
     likelihood = GaussianProcess().likelihood(data)
-    ours = likelihood.value_and_gradient(np.log([*fitted.length_scales, fitted.noise]))[0]
     model = peer("squared_exponential", data, hyperparameters_for(3, 0.1))
     fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
     theirs = model.covar_module.lengthscale[0].tolist(), float(model.likelihood.noise.detach())
-    assert ours >= likelihood.value_and_gradient(np.log([*theirs[0], theirs[1]]))[0] - 1e-5
+    thetas = np.log([[*fitted.length_scales, fitted.noise], [*theirs[0], theirs[1]]])
+    ours, botorch = likelihood.values_and_gradients(thetas)[0]
+    assert ours >= botorch - 1e-5
 
 
 def test_priors_are_botorch_defaults_oracle():

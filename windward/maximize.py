@@ -16,7 +16,7 @@ from torch import Tensor
 
 from windward import check
 from windward.errors import SolverError
-from windward.lbfgs import Array, minimize_rows
+from windward.bfgs import Array, minimize_rows
 from windward.parameters import Categorical, Integer
 from windward.polytope import Interior
 from windward.region import LEAST_DISTANCE, Region
@@ -26,7 +26,7 @@ Acquisition: TypeAlias = Callable[[Tensor], Tensor]
 # Decisions evaluated at once where a cheap bound decides how many need it.
 SCREENED = 64
 # Of the screen, this share with the highest ceilings is evaluated where there are ceilings: starts, not the answer.
-PROMISING = 0.25
+PROMISING = 0.125
 # Evaluations after which only the highest starts climb on, and how many those are.
 LEADERS = (16, 4)
 # Candidates that a draft ranks highest and the acquisition itself then decides between.
@@ -106,7 +106,7 @@ class MultiStart:
         candidates, scores = self._climb(acquisition.draft, region, generator)
         if not bool(torch.isfinite(scores).any()):
             return None
-        candidates = candidates[_finalists(candidates, scores, region)]
+        candidates = _finalists(candidates, scores, region)
         scores = values_of(acquisition, candidates)
         return best(candidates, scores, region) if bool(torch.isfinite(scores).any()) else None
 
@@ -294,13 +294,14 @@ def best(points: Tensor, values: Tensor, region: Region) -> Tensor:
 
 
 def _finalists(points: Tensor, values: Tensor, region: Region) -> Tensor:
-    """Return the indices of the best points that `best` would choose from, no point twice."""
-    ranked = _ranked(points, values, region)
-    _, place = torch.unique(points[ranked], dim=0, return_inverse=True)
-    first = torch.full((int(place.max()) + 1,), len(ranked)).scatter_reduce(
-        0, place, torch.arange(len(ranked)), "amin", include_self=True
-    )
-    return ranked[first.sort().values[:FINALISTS]]
+    """Return the best points that `best` would choose from, best first, no point twice."""
+    ranked = points[_ranked(points, values, region)]
+    found: dict[tuple[float, ...], None] = {}
+    for start in range(0, len(ranked), FINALISTS):
+        found |= dict.fromkeys(tuple(point) for point in ranked[start : start + FINALISTS].tolist())
+        if len(found) >= FINALISTS:
+            break
+    return torch.tensor(list(found)[:FINALISTS], dtype=points.dtype)
 
 
 def _ranked(points: Tensor, values: Tensor, region: Region) -> Tensor:
@@ -320,15 +321,15 @@ def spread_best(points: Tensor, values: Tensor, count: int) -> Tensor:
     ranked = torch.where(torch.isfinite(values), values, -torch.inf).argsort(descending=True)
     # Two starts nearer than this climb the same hill; it is a tenth of the cube's diagonal in the plane.
     apart = 0.1 * math.sqrt(points.shape[1])
-    gaps = torch.cdist(points[ranked], points[ranked])
-    open_ranks = torch.ones(len(ranked), dtype=torch.bool)
+    places = points[ranked].numpy()
+    open_ranks = np.ones(len(ranked), dtype=bool)
     chosen: list[int] = []
-    while len(chosen) < count and bool(open_ranks.any()):
-        rank = int(open_ranks.nonzero()[0])
-        chosen.append(int(ranked[rank]))
-        open_ranks &= gaps[rank] >= apart
+    while len(chosen) < count and open_ranks.any():
+        rank = int(open_ranks.argmax())
+        chosen.append(rank)
+        open_ranks &= np.square(places - places[rank]).sum(-1) >= apart**2
         open_ranks[rank] = False
-    return torch.tensor(chosen)
+    return ranked[torch.tensor(chosen)]
 
 
 def _refine_constrained(

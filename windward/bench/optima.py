@@ -15,7 +15,7 @@ from torch import Tensor
 
 from windward.contexts import sobol
 from windward.errors import IncompatibleError, SolverError
-from windward.lbfgs import Array, minimize_rows
+from windward.bfgs import Array, minimize_rows
 from windward.parameters import Real
 from windward.space import Space
 

@@ -1,4 +1,4 @@
-"""Fitting the Gaussian process: marginal likelihood plus priors by bounded L-BFGS with the analytic gradient.
+"""Fitting the Gaussian process: marginal likelihood plus priors by bounded BFGS with the analytic gradient.
 
     log p(y) = -1/2 r' A^-1 r - 1/2 log|A| - n/2 log 2 pi,   A = amplitude * K + diag(noise),   r = y - m
     d log p / d theta = 1/2 tr((a a' - A^-1) dA/dtheta),      a = A^-1 r
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from windward import check
 from windward.errors import ArgumentError, IncompatibleError, SolverError
-from windward.lbfgs import Array, minimize_rows
+from windward.bfgs import Array, minimize_rows
 from windward.surrogate.kernel import KERNELS, KernelName, kernel_slope, kernel_value, squared_distances
 from windward.surrogate.outcomes import Outcome, Standardize
 from windward.surrogate.posterior import FARTHEST, GaussianPosterior, Hyperparameters, Inputs
@@ -34,6 +34,7 @@ MOST = 1e4  # upper bound of both: a column with that length-scale has no effect
 # thousandth of what would matter. The cap is far above the twenty or thirty evaluations it takes.
 FIT_TOLERANCE = 1e-6
 FIT_EVALUATIONS = 200
+FIRST_STEP = 1.0  # in a logarithm; of 0.1 to 2 this takes the fewest evaluations, the density found being the same
 # The share by which observations must grow before a new search. Over four problems neither 5 nor 10 % costs regret that
 # ten seeds could show (docs/performance.md); the smaller one is kept. Below twenty observations each new one is searched.
 REFIT = 0.05
@@ -279,47 +280,62 @@ class Likelihood:
         """Return the noise variances `"n"`: the caller's where given, the fitted one elsewhere."""
         return torch.where(self.given_noise.isnan(), fitted, self.given_noise)
 
-    def value_and_gradient(self, theta: Array) -> tuple[float, Array, float]:
-        """Return the log posterior density, its gradient in theta, and the profiled mean."""
-        parameters = torch.from_numpy(theta).to(self.y)
-        log_scales, log_noise = parameters[:-1], parameters[-1]
-        z = (self.inputs_in_units / log_scales.exp()[self.groups]).clamp_(-FARTHEST, FARTHEST)
-        s = squared_distances(z, z).fill_diagonal_(0.0)
+    def values_and_gradients(self, thetas: Array) -> tuple[Array, Array, Array]:
+        """Return the log posterior densities `"b"`, their gradients in theta `"b t"`, and the profiled means `"b"`.
+
+        The rows of `thetas` `"b t"` are worked on together: with a hundred observations the calls cost as much as the
+        arithmetic. A density is NaN where the covariance is not positive definite.
+        """
+        parameters = torch.from_numpy(thetas).to(self.y)
+        log_scales, log_noise = parameters[:, :-1], parameters[:, -1:]
+        z = self.inputs_in_units * log_scales.neg().exp_().index_select(1, self.groups)[:, None, :]
+        z.clamp_(-FARTHEST, FARTHEST)
+        s = _own_squared_distances(z)
         k = kernel_value(self.kernel, s)
-        noise = self.noise(log_noise.exp())
-        factor = torch.linalg.cholesky(k + noise.diag())
+        slope = kernel_slope(self.kernel, s, k)
+        noise = self.noise(log_noise.exp())  # "b n"
+        k.diagonal(dim1=1, dim2=2).add_(noise)
+        factor, failed = torch.linalg.cholesky_ex(k)
+        if bool(failed.any()):
+            factor[failed != 0] = torch.eye(len(self.y), dtype=factor.dtype, device=factor.device)
         precision = torch.cholesky_inverse(factor)
-        mean = float((precision.sum(0) @ self.y) / precision.sum()) if self.centred else 0.0
-        residual = self.y - mean
-        a = precision @ residual
-        log_likelihood = (
-            -0.5 * (residual @ a) - factor.diagonal().log().sum() - 0.5 * len(self.y) * math.log(2 * math.pi)
+        if self.centred:
+            sums = precision.sum(1)
+            mean = (sums @ self.y) / sums.sum(1)
+        else:
+            mean = self.y.new_zeros(len(parameters))
+        residual = self.y - mean[:, None]
+        a = precision @ residual[:, :, None]
+        density = (
+            (residual[:, None, :] @ a)[:, 0, 0].mul_(-0.5)
+            - factor.diagonal(dim1=1, dim2=2).log().sum(1)
+            - 0.5 * len(self.y) * math.log(2 * math.pi)
         )
 
-        inner = torch.outer(a, a) - precision
-        pull = inner * kernel_slope(self.kernel, s, k)  # times -2 s_g, then 1/2 of the trace
-        sums, mixed = pull.sum(1), ((pull @ z) * z).sum(0)
-        per_column = -2.0 * (sums @ z.square() - mixed)
-        gradient = torch.zeros_like(parameters)
-        gradient[:-1].index_add_(0, self.groups, per_column)
-        fitted = self.given_noise.isnan()
-        gradient[-1] = 0.5 * (inner.diagonal() * noise)[fitted].sum()
-
+        inner = precision.baddbmm_(a, a.mT, beta=-1.0)
+        fitted = (inner.diagonal(dim1=1, dim2=2) * noise).masked_fill(~self.given_noise.isnan(), 0.0)
+        pull = inner.mul_(slope)  # times -2 s_g, then 1/2 of the trace
+        per_column = (pull.sum(1, keepdim=True) @ z.square())[:, 0] - ((pull @ z).mul_(z)).sum(1)
         scale_density, scale_slope = length_scale_prior(self.parameters).log_density(log_scales)
         noise_density, noise_slope = NOISE_PRIOR.log_density(log_noise)
-        gradient[:-1] += scale_slope
-        gradient[-1] += noise_slope
-        total = log_likelihood + scale_density.sum() + noise_density
-        return float(total), gradient.cpu().numpy(), mean
+        gradient = torch.cat([scale_slope, noise_slope + 0.5 * fitted.sum(1, keepdim=True)], dim=1)
+        gradient.index_add_(1, self.groups, per_column, alpha=-2.0)
+        density += scale_density.sum(1) + noise_density[:, 0]
+        density.masked_fill_(failed != 0, math.nan)
+        return density.cpu().numpy(), gradient.cpu().numpy(), mean.cpu().numpy()
 
     def search(self, starts: Sequence[Hyperparameters]) -> Hyperparameters:
-        """Return the best of bounded L-BFGS runs from each start."""
+        """Return the best of bounded BFGS runs from each start."""
         lows = np.log([LEAST_LENGTH_SCALE] * self.parameters + [LEAST_NOISE])
         highs = np.full(self.parameters + 1, math.log(MOST))
+        together = len(self.y) <= MANY  # beyond, matrices are large enough to be worked on one by one
 
         def negative(rows: Array) -> tuple[Array, Array]:
-            results = [self.value_and_gradient(theta) for theta in rows]
-            return -np.array([value for value, _, _ in results]), -np.stack([gradient for _, gradient, _ in results])
+            groups = [rows] if together else [row[None] for row in rows]
+            results = [self.values_and_gradients(group) for group in groups]
+            return -np.concatenate([value for value, _, _ in results]), -np.concatenate(
+                [gradient for _, gradient, _ in results]
+            )
 
         thetas = np.log([[*start.length_scales, start.noise] for start in starts]).clip(lows, highs)
         found, values = minimize_rows(
@@ -329,13 +345,22 @@ class Likelihood:
             np.broadcast_to(highs, thetas.shape),
             evaluations=FIT_EVALUATIONS,
             tolerance=FIT_TOLERANCE,
+            first_step=FIRST_STEP,
         )
         if not np.isfinite(values).any():
             raise SolverError("GaussianProcess: the marginal likelihood is not finite at any start.")
         best = found[np.nanargmin(values)]
-        mean = self.value_and_gradient(best)[2]
+        mean = float(self.values_and_gradients(best[None])[2][0])
         *scales, noise = np.exp(best).tolist()
         return Hyperparameters(mean, tuple(scales), 1.0, noise)
+
+
+def _own_squared_distances(z: Tensor) -> Tensor:
+    """Return |z_i - z_j|^2 within each of `"b n d"`, zero on the diagonal; `"b n n"`."""
+    squares = z.square().sum(-1)
+    s = torch.baddbmm(squares[:, :, None] + squares[:, None, :], z, z.mT, alpha=-2.0).clamp_min_(0.0)
+    s.diagonal(dim1=1, dim2=2).zero_()
+    return s
 
 
 def _context_units(data: Dataset) -> tuple[Tensor, Tensor]:

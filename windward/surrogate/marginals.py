@@ -29,8 +29,8 @@ from torch.autograd.function import once_differentiable
 SPLIT_RESIDUAL = 1e-13
 # Doubles in a table of pairs (4 MiB): a larger one costs more to make and to read than it saves.
 PAIRS = 2**19
-# Doubles per block of the largest intermediate (16 MiB): larger blocks fall out of the cache and gain nothing.
-BLOCK = 2**21
+# Doubles per block of the largest intermediate (1 MiB): it stays in the cache, and the system need not find new pages for it.
+BLOCK = 2**17
 # On an accelerator a block must be large enough to occupy it: 1 GiB.
 LARGE_BLOCK = 2**27
 
