@@ -290,7 +290,7 @@ PARTS: list[Row] = [
     *wholes("Sobol.count", ww.Sobol, -1),
     *wholes("MultiStart.screen", lambda v: ww.MultiStart(screen=v), None, 0),
     *wholes("MultiStart.starts", lambda v: ww.MultiStart(starts=v), None, 0),
-    *wholes("MultiStart.evaluations", lambda v: ww.MultiStart(evaluations=v), None, 0),
+    *wholes("MultiStart.evaluations", lambda v: ww.MultiStart(evaluations=v), 0),
     *numbers("MultiStart.tolerance", lambda v: ww.MultiStart(tolerance=v), None, 0),
     *numbers("MultiStart.apart", lambda v: ww.MultiStart(apart=v), None, -0.1, 1.5),
     *numbers("OverGrid.apart", lambda v: ww.OverGrid(apart=v), None, -0.1, 1.5),

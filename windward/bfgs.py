@@ -148,4 +148,5 @@ class _Rows:
 
 
 def _product(matrices: Array, vectors: Array) -> Array:
-    return (matrices * vectors[:, None, :]).sum(-1)
+    product: Array = (matrices * vectors[:, None, :]).sum(-1)
+    return product

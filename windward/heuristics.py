@@ -15,7 +15,7 @@ from torch import Tensor
 
 from windward import check
 from windward.contexts import Contexts
-from windward.divergences import MMD, Divergence
+from windward.divergences import MMD, Divergence, Screening
 from windward.errors import ArgumentError
 from windward.objectives import Bound, Reduction, Tradeoff, check_tradeoff
 from windward.schedules import Radius, check_radius, resolved
@@ -40,12 +40,25 @@ class BocuOne:
         """Return the heuristic, which asks for a lower bound."""
         ball = self.divergence.on(contexts)
         radius = resolved("BocuOne", self.radius, seen, contexts.points.shape[1])
+        alpha, rate = self.alpha, self.beta / self.step
+        if rate == 0.0:
+            return Tradeoff(self.divergence, self.radius, alpha, 0.0).bind(contexts, seen)
 
         def reduce(upper: Tensor, lower: Tensor) -> Tensor:
-            rise = ball(upper, radius + self.step).value - ball(lower, radius).value
-            return self.alpha * ball(upper, radius).value + self.beta * rise / self.step
+            rise = rate * (ball(upper, radius + self.step).value - ball(lower, radius).value)
+            return rise if alpha == 0.0 else alpha * ball(upper, radius).value + rise
 
-        return Bound(reduce, "lower")
+        if not isinstance(ball, Screening):
+            return Bound(reduce, "lower")
+
+        def ceiling(upper: Tensor, lower: Tensor) -> Tensor:
+            # v(u, r + h) <= v(u, r) <= v(l, r) + max (u - l); at radius 0 the mean of l is v(l, 0) itself.
+            rise = (upper - lower).amax(-1)
+            if radius == 0.0:
+                rise = torch.minimum(rise, ball.ceiling(upper, self.step, 1.0, 0.0) - lower @ contexts.weights)
+            return alpha * ball.ceiling(upper, radius, 1.0, 0.0) + rate * rise
+
+        return Bound(reduce, "lower", ceiling)
 
 
 @dataclass(frozen=True)

@@ -62,12 +62,13 @@ class Objective(Protocol):
 class Bound:
     """A bound objective: a function of values, and of an extra where it needs one.
 
-    `ceiling`, where there is one, bounds the function from above and costs far less; `draft` is near it and costs less.
+    `ceiling`, where there is one, bounds the function from above, from the same arguments, and costs far less; `draft` is
+    near it and costs less.
     """
 
     function: Callable[..., Tensor]
     extra: Extra | None = None
-    ceiling: Callable[[Tensor], Tensor] | None = None
+    ceiling: Callable[..., Tensor] | None = None
     draft: Bound | None = None
 
     def __call__(self, values: Tensor, extra: Tensor | None = None) -> Tensor:

@@ -190,7 +190,7 @@ def acquisition(score: Score, reduction: Reduction, device: torch.device) -> Acq
 
     def screened(by: Score, what: Reduction) -> Acquisition:
         if isinstance(what, Bound) and what.ceiling is not None:
-            return Screened(scored(by, what), scored(by, Bound(what.ceiling)))
+            return Screened(scored(by, what), scored(by, Bound(what.ceiling, what.extra)))
         return scored(by, what)
 
     rough = score.draft() if isinstance(score, ConfidenceScore) else score

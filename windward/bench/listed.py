@@ -16,7 +16,7 @@ from torch import Tensor
 
 from windward.bench.problem import Problem
 from windward.design import DESIGN_STREAM, hash_seed
-from windward.maximize import Acquisition, MultiStart, OverGrid, best, values_of
+from windward.maximize import Acquisition, MultiStart, OverGrid, best_of
 from windward.parameters import Integer, Real
 from windward.policy import Policy
 from windward.region import LEAST_DISTANCE, Region
@@ -27,7 +27,7 @@ Points = Sequence[Sequence[float]]
 
 @dataclass(frozen=True)
 class Listed:
-    """Evaluate every listed decision (in the unit cube) and take the best, `apart` from pending ones as in `MultiStart`."""
+    """Take the best of the listed decisions (in the unit cube), `apart` from pending ones as in `MultiStart`."""
 
     points: Points
     apart: float = LEAST_DISTANCE
@@ -38,7 +38,7 @@ class Listed:
         return torch.tensor(self.points, dtype=torch.float64)
 
     def __call__(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> Tensor:
-        return best(self.tensor, values_of(acquisition, self.tensor), replace(region, apart=self.apart))
+        return best_of(acquisition, self.tensor, replace(region, apart=self.apart))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The best decision of a known function: every one of a finite set, or many starts refined and polished.
 
-A search screens Sobol points of the unit cube, refines the best of them by batched L-BFGS with the function's own gradient,
+A search screens Sobol points of the unit cube, refines the best of them by batched BFGS with the function's own gradient,
 and polishes the winner by a compass search, which needs no gradient: quadratures of kinked functions have corners.
 """
 
@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from windward.bfgs import Array, minimize_rows
 from windward.contexts import sobol
 from windward.errors import IncompatibleError, SolverError
-from windward.bfgs import Array, minimize_rows
 from windward.parameters import Real
 from windward.space import Space
 

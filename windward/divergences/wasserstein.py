@@ -29,7 +29,7 @@ from windward.errors import SolverError
 TOLERANCE = 1e-13
 STEPS = 200
 # A draft is this near: a step brings the lines four times nearer to each other, so it saves five of a dozen.
-DRAFT_TOLERANCE = 1e-4
+DRAFT_TOLERANCE = 1e-3
 # Doubles in one block of the inner minimum (2 MiB): it is read twice, and larger ones fall out of the cache.
 BLOCK = 2**18
 # On an accelerator a block must be large enough to occupy it: 256 MiB.
@@ -145,7 +145,14 @@ class WassersteinBall:
                 if len(left) == 0:
                     break
                 rows, above, below = rows[left], above.at(left), below.at(left)
-                f, r, span, reached, level, going = f[left], r[left], span[left], reached[left], level[left], going[left]
+                f, r, span, reached, level, going = (
+                    f[left],
+                    r[left],
+                    span[left],
+                    reached[left],
+                    level[left],
+                    going[left],
+                )
             fresh = self._plans(f, level)
             reached = torch.maximum(reached, fresh.value + level * (fresh.cost - r))
             # The plan of one of the lines again, where they meet: rounding alone parts dual and bound.
@@ -153,7 +160,9 @@ class WassersteinBall:
             dear = fresh.cost > r
             above, below = above.replaced(going & dear, fresh), below.replaced(going & ~dear, fresh)
         else:
-            raise SolverError(f"Wasserstein: {int(going.sum())} of {len(settled)} problems not solved in {STEPS} steps.")
+            raise SolverError(
+                f"Wasserstein: {int(going.sum())} of {len(settled)} problems not solved in {STEPS} steps."
+            )
         return self._answer(problem, far, near, settled)
 
     def _answer(self, problem: Problem, far: Plans, near: Plans, settled: Tensor) -> WorstCase:

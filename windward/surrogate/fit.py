@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from windward import check
-from windward.errors import ArgumentError, IncompatibleError, SolverError
 from windward.bfgs import Array, minimize_rows
+from windward.errors import ArgumentError, IncompatibleError, SolverError
 from windward.surrogate.kernel import KERNELS, KernelName, kernel_slope, kernel_value, squared_distances
 from windward.surrogate.outcomes import Outcome, Standardize
 from windward.surrogate.posterior import FARTHEST, GaussianPosterior, Hyperparameters, Inputs

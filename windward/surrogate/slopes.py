@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from windward.surrogate.kernel import kernel_value, slope_value, squared_distances
-from windward.surrogate.marginals import Forms, quadratic_forms, split
+from windward.surrogate.marginals import Forms, blocks, quadratic_forms, split
 
 if TYPE_CHECKING:
     from windward.surrogate.posterior import GaussianPosterior
@@ -51,7 +51,7 @@ class SlopedContexts:
 
     stacked: Tensor
     inner: Tensor  # "r n"
-    forms: tuple[Forms, ...]  # value with value, then value with each slope
+    forms: Forms  # of "(1 + k) m" rows: value with value, then value with each slope
 
     @staticmethod
     def of(zc: Tensor, observed: Tensor, rates: Tensor, residual: float) -> SlopedContexts:
@@ -63,8 +63,8 @@ class SlopedContexts:
         outer, inner = parts.outer, parts.inner
         if outer is None:  # no low rank: every observation is a column of its own
             outer, inner = stacked, torch.eye(stacked.shape[1], dtype=stacked.dtype, device=stacked.device)
-        own, *others = outer.reshape(1 + zc.shape[1], len(zc), -1).unbind(0)
-        return SlopedContexts(stacked, inner, tuple(quadratic_forms(own, other) for other in (own, *others)))
+        own = outer[: len(zc)].repeat(1 + zc.shape[1], 1)
+        return SlopedContexts(stacked, inner, quadratic_forms(own, outer))
 
 
 def _by_products(posterior: GaussianPosterior, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -72,11 +72,9 @@ def _by_products(posterior: GaussianPosterior, x: Tensor, points: Tensor) -> tup
     shared = posterior.sloped(points)
     kx = kernel_value(posterior.kernel, squared_distances(posterior.inputs.x(x), posterior.zx))
     means = amplitude * (kx * posterior.alpha) @ shared.stacked.T  # "b, (1 + k) m"
-    gram: Tensor = _Gram.apply(kx, shared.inner, posterior.inverse)  # type: ignore[no-untyped-call]
-    own, *crossed = [form.forms(gram) for form in shared.forms]
-    mean_gradient = means[:, m:].reshape(len(x), k, m).mT
-    variance_gradient = torch.stack(crossed, dim=-1) if k else own.new_zeros(len(x), m, 0)
-    return means[:, :m], amplitude - amplitude**2 * own, mean_gradient, -2.0 * amplitude**2 * variance_gradient
+    forms: Tensor = _Quadratic.apply(kx, shared, posterior.inverse)  # type: ignore[no-untyped-call]
+    mean_gradient, crossed = means[:, m:].reshape(len(x), k, m).mT, forms[:, m:].reshape(len(x), k, m).mT
+    return means[:, :m], amplitude - amplitude**2 * forms[:, :m], mean_gradient, -2.0 * amplitude**2 * crossed
 
 
 def _directly(posterior: GaussianPosterior, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -101,17 +99,23 @@ def _directly(posterior: GaussianPosterior, x: Tensor, points: Tensor) -> tuple[
     )
 
 
-class _Gram(torch.autograd.Function):
-    """t t' with t_r = L^-1 (kx * inner_r), `"b r r"`, keeping one large array for the gradient instead of autograd's four."""
+class _Quadratic(torch.autograd.Function):
+    """The forms of t t' with t_r = L^-1 (kx * inner_r), `"b, (1 + k) m"`; for the gradient one large array is kept."""
 
     @staticmethod
-    def forward(ctx: Any, kx: Tensor, inner: Tensor, inverse: Tensor) -> Tensor:
+    def forward(ctx: Any, kx: Tensor, shared: SlopedContexts, inverse: Tensor) -> Tensor:
+        inner, forms = shared.inner, shared.forms
+        if not kx.requires_grad:
+            parts = blocks(len(kx), inner.shape[0], inner.shape[1], kx.device)
+            solved = ((kx[some, None, :] * inner) @ inverse.T for some in parts)
+            return torch.cat([forms.forms(t @ t.mT) for t in solved])
         t = (kx[:, None, :] * inner) @ inverse.T
-        ctx.save_for_backward(t, inner, inverse)
-        return t @ t.mT
+        ctx.kept = (t, shared, inverse)
+        return forms.forms(t @ t.mT)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        t, inner, inverse = ctx.saved_tensors
-        return ((((grad + grad.mT) @ t) @ inverse) * inner).sum(-2), None, None
+        t, shared, inverse = ctx.kept
+        pulled = (shared.forms.spread(grad) @ t) @ inverse
+        return pulled.mul_(shared.inner).sum(-2).mul_(2.0), None, None
