@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import windward as ww
 from windward.bfgs import minimize_rows
 from windward.contexts import Contexts
+from windward.divergences.wasserstein import DRAFT_TOLERANCE
 from windward.maximize import PROMISING, Drafted, MultiStart, Screened, best_of, promising_values
 from windward.policy import Request
 from windward.region import Region
@@ -100,7 +101,7 @@ def test_wasserstein_ceiling_and_draft_are_above_and_near(k, seed, radius):
     assert bool((tradeoff <= ball.ceiling(f, radius, 0.7, 0.2) + 1e-9).all())
     rough = ball.draft()(f, radius).value
     assert bool((rough >= exact.value - 1e-9).all())
-    assert bool((rough - exact.value <= 1e-4 * torch.maximum(span, exact.multiplier * 2.0)).all())
+    assert bool((rough - exact.value <= DRAFT_TOLERANCE * torch.maximum(span, exact.multiplier * 2.0)).all())
 
 
 def test_the_acquisition_decides_between_what_the_draft_found():

@@ -170,13 +170,21 @@ def test_midpoint_lies_between_its_bounds():
         assert torch.allclose(middle, 0.5 * (below + above), atol=1e-12)
 
 
-def test_bocu_one_by_its_formula():
-    contexts, upper = random_contexts(7, zeros=0.0), normal(4, 7)
-    lower = upper - 0.5
-    found = ww.BocuOne(TV, 0.2, 0.9, 0.1, step=1e-3).bind(contexts, 0)(upper, lower)
-    v = TV.on(contexts)
-    want = 0.9 * v(upper, 0.2).value + 0.1 * (v(upper, 0.201).value - v(lower, 0.2).value) / 1e-3
-    assert torch.allclose(found, want, atol=1e-12)
+@pytest.mark.parametrize(
+    ("radius", "alpha", "beta"), [(0.2, 0.9, 0.1), (0.0, 0.0, 1.0), (0.2, 1.0, 0.0), (0.3, 0.0, 2.0)]
+)
+@pytest.mark.parametrize("divergence", [ww.MMD(0.3, nugget=1e-6), ww.Wasserstein(), TV], ids=repr)
+def test_bocu_one_is_its_formula_and_never_above_its_ceiling(divergence, radius, alpha, beta):
+    contexts, step = random_contexts(9, seed=2), 1e-2
+    lower, width = normal(12, 9, seed=3), normal(12, 9, seed=4).abs()
+    upper, ball = lower + width, divergence.on(contexts)
+    found = ww.BocuOne(divergence, radius, alpha, beta, step=step).bind(contexts, 0)
+    values = found(upper, lower)
+    rise = (ball(upper, radius + step).value - ball(lower, radius).value) / step
+    assert torch.allclose(values, alpha * ball(upper, radius).value + beta * rise, atol=1e-6)
+    if found.ceiling is not None:
+        above = found.ceiling(upper) if found.extra is None else found.ceiling(upper, lower)
+        assert bool((above >= values - 1e-9 * (1.0 + values.abs())).all())
 
 
 @pytest.mark.parametrize(

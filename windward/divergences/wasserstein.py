@@ -28,7 +28,7 @@ from windward.errors import SolverError
 # The dual reaches the meeting point of its lines within this share of the range of values: rounding.
 TOLERANCE = 1e-13
 STEPS = 200
-# A draft is this near: a step brings the lines four times nearer to each other, so it saves five of a dozen.
+# A draft is this near: a step brings the lines four times nearer to each other, so it saves half of a dozen steps.
 DRAFT_TOLERANCE = 1e-3
 # Doubles in one block of the inner minimum (2 MiB): it is read twice, and larger ones fall out of the cache.
 BLOCK = 2**18
