@@ -250,6 +250,15 @@ def test_warm_start_is_no_worse_than_cold():
 
 
 @pytest.mark.parametrize("kernel", ["squared_exponential", "matern52"])
+def test_means_alone_are_those_of_the_marginals(kernel, generator):
+    posterior = posterior_for(kernel)
+    x = torch.rand(9, 2, dtype=torch.float64, generator=generator)
+    points = torch.rand(5, 1, dtype=torch.float64, generator=generator)
+    assert torch.allclose(posterior.means(x, points), posterior.marginals(x, points)[0], rtol=0, atol=1e-12)
+    assert posterior.means(x[:0], points).shape == (0, 5)
+
+
+@pytest.mark.parametrize("kernel", ["squared_exponential", "matern52"])
 def test_joint_samples_have_the_joint_moments(kernel):
     posterior = posterior_for(kernel)
     generator = torch.Generator().manual_seed(0)

@@ -111,7 +111,7 @@ class ExpectedImprovement:
     def __call__(self, believed: Believed, trials: Trials, contexts: Contexts, generator: torch.Generator) -> Score:
         posterior = believed.posterior
         with torch.no_grad():
-            best = posterior.average(trials.dataset.x, contexts)[0].max()
+            best = (posterior.means(trials.dataset.x, contexts.points) @ contexts.weights).max()
 
         def score(reduction: Reduction, x: Tensor) -> Tensor:
             return improvement(*posterior.average(x, contexts), best)

@@ -61,7 +61,7 @@ class HighestImprovement:
         self, x: Tensor, posterior: Posterior, trials: Trials, contexts: Contexts, generator: torch.Generator
     ) -> Tensor | None:
         with torch.no_grad():
-            best = posterior.marginals(trials.dataset.x, contexts.points)[0].amax(0)
+            best = posterior.means(trials.dataset.x, contexts.points).amax(0)
             mean, std = posterior.marginals(x[None], contexts.points)
             return contexts.points[improvement(mean[0], std[0], best).argmax()]
 

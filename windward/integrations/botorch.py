@@ -215,6 +215,10 @@ class ModelPosterior:
         """Return mean and standard deviation of f at every decision `"*b d"` and context `"n k"`; `"*b n"` each."""
         return self._marginals(pairs(x, points))
 
+    def means(self, x: Tensor, points: Tensor) -> Tensor:
+        """Return the mean of f at every decision `"b d"` and context `"n k"`; `"b n"`."""
+        return self.marginals(x, points)[0]
+
     def context_slopes(self, x: Tensor, points: Tensor) -> ContextSlopes:
         """Return mean and deviation `"*b n"` with their gradients in the context `"*b n k"`."""
         with torch.enable_grad():

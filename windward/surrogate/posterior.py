@@ -109,6 +109,18 @@ class GaussianPosterior:
         shape = (*x.shape[:-1], len(points))
         return mean.reshape(shape), std.reshape(shape)
 
+    def means(self, x: Tensor, points: Tensor) -> Tensor:
+        """Return the mean of f at every decision `"b d"` and context `"n k"`, without the deviation's solves; `"b n"`."""
+        sx = squared_distances(self.inputs.x(x.to(self.zx.device)), self.zx)
+        sc = squared_distances(self.inputs.c(points), self.zc)
+        if self.kernel == "squared_exponential":
+            mean = (kernel_value(self.kernel, sx) * self.alpha) @ kernel_value(self.kernel, sc).T
+        else:
+            parts = blocks(len(x), len(points), self.size, sx.device)
+            each = (kernel_value(self.kernel, sx[some, None, :] + sc) @ self.alpha for some in parts)
+            mean = torch.cat([sx.new_zeros(0, len(points)), *each])
+        return (self.hyperparameters.amplitude * mean + self.hyperparameters.mean) * self.scale + self.shift
+
     def context_slopes(self, x: Tensor, points: Tensor) -> ContextSlopes:
         """Return mean and deviation `"*b n"` with their gradients in the context `"*b n k"`, differentiable in x."""
         rows = x.reshape(-1, x.shape[-1]).to(self.zx.device)
