@@ -137,6 +137,23 @@ def test_where_there_are_ceilings_only_promising_points_are_evaluated():
     assert int(values.argmax()) == int((-points.sum(-1)).argmax())
 
 
+def test_a_drafts_draft_only_ranks_the_screen():
+    points = torch.rand(1000, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    evaluated = []
+    draft = Drafted(lambda x: evaluated.append(len(x)) or -x.square().sum(-1), lambda x: -x.sum(-1))
+    values = promising_values(draft, points)
+    assert evaluated == [PROMISING * 1000] and int(torch.isfinite(values).sum()) == PROMISING * 1000
+    assert int(values.argmax()) == int((-points.square().sum(-1)).argmax())
+
+
+def test_a_drafts_draft_is_coarser_still():
+    posterior = posterior_of(60, 1e-3)
+    points = torch.rand(200, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    draft = posterior.draft()
+    ranks = [each._split(points, 512).rank for each in (posterior, draft, draft.draft())]
+    assert ranks[0] > ranks[1] > ranks[2]
+
+
 def test_only_the_lowest_rows_finish():
     evaluated = []
 

@@ -259,12 +259,12 @@ def values_of(acquisition: Acquisition, points: Tensor) -> Tensor:
 
 
 def promising_values(acquisition: Acquisition, points: Tensor) -> Tensor:
-    """Return the acquisition at points `"n d"`; of one with a ceiling, minus infinity where that is not among the highest."""
-    if not isinstance(acquisition, Screened):
+    """Return the acquisition at points `"n d"`; of one with a ceiling or a draft, minus infinity where that is not high."""
+    if not isinstance(acquisition, Screened | Drafted):
         return values_of(acquisition, points)
-    ceilings = values_of(acquisition.ceiling, points)
-    chosen = ceilings.argsort(descending=True)[: max(SCREENED, math.ceil(PROMISING * len(points)))]
-    values = torch.full_like(ceilings, -torch.inf)
+    cheap = values_of(acquisition.ceiling if isinstance(acquisition, Screened) else acquisition.draft, points)
+    chosen = cheap.argsort(descending=True)[: max(SCREENED, math.ceil(PROMISING * len(points)))]
+    values = torch.full_like(cheap, -torch.inf)
     values[chosen] = values_of(acquisition, points[chosen])
     return values
 

@@ -197,7 +197,16 @@ def acquisition(score: Score, reduction: Reduction, device: torch.device) -> Acq
     simpler = reduction.draft if isinstance(reduction, Bound) and reduction.draft is not None else reduction
     if rough is score and simpler is reduction:
         return screened(score, reduction)
-    return Drafted(screened(score, reduction), screened(rough, simpler))
+    draft = screened(rough, simpler)
+    if (
+        isinstance(rough, ConfidenceScore) and rough.contexts.points.shape[1] > 1
+    ):  # one context: splits are small anyway
+        sketch = screened(rough.draft(), simpler)
+        if isinstance(draft, Screened) and isinstance(sketch, Screened):
+            draft = replace(draft, ceiling=sketch.ceiling)
+        else:
+            draft = Drafted(draft, sketch)
+    return Drafted(screened(score, reduction), draft)
 
 
 def _turned(part: Any) -> Any:

@@ -34,6 +34,8 @@ FARTHEST = 1e4
 FEW = 2048
 # What a draft leaves of the context kernel, times the deviation of the noise, which is what magnifies it.
 DRAFT_RESIDUAL = 1e-3
+# The same of a draft's draft: it need only tell which decisions are worth the draft.
+SKETCH_RESIDUAL = 3e-2
 
 
 @dataclass(frozen=True)
@@ -243,12 +245,13 @@ class GaussianPosterior:
         """Return this posterior with contexts split less finely: cheaper, and near enough to find hills by.
 
         The variance is off by at most 2 sqrt(n) `DRAFT_RESIDUAL` of the amplitude, in practice far less. Where kernels do
-        not split, this posterior itself.
+        not split, this posterior itself. A draft's draft is cheaper still.
         """
         if self.kernel != "squared_exponential":
             return self
         share = math.sqrt(float(self.noise.min()) / self.hyperparameters.amplitude)
-        return replace(self, residual=max(SPLIT_RESIDUAL, DRAFT_RESIDUAL * min(1.0, share)), _prepared={})
+        left = DRAFT_RESIDUAL if self.residual == SPLIT_RESIDUAL else SKETCH_RESIDUAL
+        return replace(self, residual=max(SPLIT_RESIDUAL, left * min(1.0, share)), _prepared={})
 
     def sloped(self, points: Tensor) -> SlopedContexts:
         """Return what every decision shares when slopes at these contexts are asked for."""
