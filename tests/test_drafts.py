@@ -300,7 +300,8 @@ def test_an_equality_with_something_pending_still_answers():
 
 def test_a_few_decisions_are_not_worth_a_split():
     posterior, generator = posterior_of(80, 1e-2), torch.Generator().manual_seed(2)
-    x, points = torch.rand(2, 50, 2, generator=generator, dtype=torch.float64)
+    x = torch.rand(150, 2, generator=generator, dtype=torch.float64)
+    points = torch.rand(50, 2, generator=generator, dtype=torch.float64)
     few, slopes = posterior.marginals(x[:3], points), posterior.context_slopes(x[:3], points)
     assert posterior._prepared == {}
     many, all_slopes = posterior.marginals(x, points), posterior.context_slopes(x, points)

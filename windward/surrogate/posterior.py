@@ -31,7 +31,7 @@ LEAST_VARIANCE = 1e-14
 # spoiling the distances of their neighbours by cancellation.
 FARTHEST = 1e4
 # Decisions times observations up to which a split that is not there yet would cost more than it saves.
-FEW = 2048
+FEW = 8192
 # What a draft leaves of the context kernel, times the deviation of the noise, which is what magnifies it.
 DRAFT_RESIDUAL = 1e-3
 # The same of a draft's draft: it need only tell which decisions are worth the draft.
