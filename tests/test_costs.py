@@ -78,7 +78,7 @@ def test_a_suggestion_between_searches(counts):
     assert counts.factorised == [N] and counts.added == [] and counts.likelihoods == []
     # One call for the screen, one for the hints, then one for each step of all starts together.
     assert counts.evaluated[:2] == [search.screen, 32]
-    steps = 20 + 2 * 2  # two columns
+    steps = 24  # with two columns
     assert len(counts.evaluated) <= 2 + steps + 4 and counts.evaluated[-1] == 4  # then the finalists, four at a time
     assert sum(counts.evaluated) <= search.screen + 32 + search.starts * steps + 16
     # One smooth context: its kernel on 128 points has a small numerical rank, so few solves per decision.

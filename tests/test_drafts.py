@@ -120,6 +120,20 @@ def test_the_acquisition_decides_between_what_the_draft_found():
     assert sum(calls) <= 5 * 16
 
 
+def test_starts_that_end_on_one_top_are_one_finalist():
+    tops = torch.tensor([[0.2, 0.2], [0.8, 0.8]]).double()
+
+    def hills(x, second):
+        heights = torch.tensor([1.0, second]).double()
+        return (heights * torch.exp(-20 * torch.cdist(x, tops).square())).amax(-1)
+
+    # The draft has the lower hill a little higher: many starts end on it, and the other must still be looked at.
+    for seed in range(4):
+        drafted = Drafted(lambda x: hills(x, 1.0004), lambda x: hills(x, 0.9996))
+        x = MultiStart()(drafted, Region(SQUARE), torch.Generator().manual_seed(seed))
+        assert float((x - tops[1]).norm()) < 0.01
+
+
 def test_a_drafted_acquisition_is_enumerated_by_itself():
     space = ww.Space({"a": ww.Integer(0, 9)})
     drafted = Drafted(lambda x: -(x[:, 0] - 1 / 3).square(), lambda x: x[:, 0])

@@ -273,6 +273,32 @@ def test_mmd_says_when_it_cannot_certify():
 # -- derivatives ----------------------------------------------------------------------------------------------------
 
 
+def test_wasserstein_multiplier_where_the_radius_is_the_cost_of_a_plan():
+    """A quarter of the mass moved by one costs 0.25: the line of that plan is level, and the slope is that of the next."""
+    contexts = Contexts.uniform(torch.arange(4.0).double()[:, None])
+    found = Wasserstein().worst_case(torch.tensor([0.0, 1.0, 1.0, 1.0]).double(), contexts, 0.25)
+    assert float(found.value) == pytest.approx(0.5) and float(found.multiplier) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("radius", [0.1, 0.2, 0.25, 0.3])
+def test_wasserstein_multipliers_on_a_grid_are_between_one_sided_slopes(radius):
+    contexts = Contexts.uniform(torch.linspace(0, 1, 11).double()[:, None])
+    c, generator = contexts.points[:, 0], torch.Generator().manual_seed(7)
+    bends = torch.rand(3, 200, 1, generator=generator, dtype=torch.float64)
+    f = torch.sin(8 * bends[0] * c + 6 * bends[1]) + bends[2] * c
+    ball, step = Wasserstein().on(contexts), 1e-7
+    before, here, after = (ball(f, radius + shift) for shift in (-step, 0.0, step))
+    slopes = [(before.value - here.value) / step, (here.value - after.value) / step]
+    assert bool((here.multiplier <= slopes[0] + 1e-6).all()) and bool((here.multiplier >= slopes[1] - 1e-6).all())
+
+
+def test_wasserstein_under_a_large_offset():
+    contexts, f = random_contexts(12, 2, seed=3), normal(5, 12, seed=4)
+    plain, lifted = (Wasserstein().worst_case(values, contexts, 0.1) for values in (f, f + 2.0**30))
+    assert torch.allclose(plain.multiplier, lifted.multiplier, rtol=1e-5)
+    assert torch.allclose(plain.value, lifted.value - 2.0**30, atol=1e-6)
+
+
 def test_wasserstein_says_when_it_cannot_solve(monkeypatch):
     """Failure injection: no steps left, and a linear programme that gives up."""
     contexts = random_contexts(12, 2, seed=3)

@@ -7,9 +7,9 @@ Strong duality makes the worst case a concave, piecewise linear problem in one m
 exact on the points given: mass may go to any of them, those of weight zero too. Each lambda gives a transport plan, its
 value A and its cost C, and so the line A + lambda (C - r) above the dual. Two lines, one from a plan that costs more than
 r and one from a plan that does not, meet above the dual's maximum; the adversary is the mixture of the two plans that
-costs exactly r, its value that of the meeting point. Where the dual, at any lambda tried, reaches the meeting point, it is
-solved; else the meeting point's lambda is tried next. One evaluation takes O(n m), or O(n) for a single context, where the
-inner minimum is two running minima.
+costs exactly r, its value that of the meeting point. The meeting point's lambda is tried next; where the dual reaches the
+point, it is solved (for a value alone it need only do so at any lambda tried). One evaluation takes O(n m), or O(n) for a
+single context, where the inner minimum is two running minima.
 """
 
 from __future__ import annotations
@@ -123,8 +123,9 @@ class WassersteinBall:
     def __call__(self, values: Tensor, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""
         problem = Problem.of("Wasserstein.worst_case", values, radius, len(self.reference))
-        f, r = problem.values.detach(), problem.radius
-        span = (f.amax(-1) - f.amin(-1)).clamp_min(1e-300)
+        r, low = problem.radius, problem.values.detach().amin(-1, keepdim=True)
+        f = problem.values.detach() - low  # an offset would cost digits of the lines
+        span = f.amax(-1).clamp_min(1e-300)
         far = self._plans(f, torch.zeros_like(r)).own()  # everything to the least value, as near as it can be had
         near = self._stay(f).own()
         settled = far.cost <= r
@@ -136,7 +137,11 @@ class WassersteinBall:
         for _ in range(STEPS):
             level = (below.value - above.value).div_(above.cost - below.cost).clamp_min_(0.0)
             bound = above.value + level * (above.cost - r)
-            going &= bound - reached > self.tolerance * torch.maximum(span, level * above.cost)
+            near_enough = self.tolerance * torch.maximum(span, level * above.cost)
+            if (
+                self.tolerance > TOLERANCE
+            ):  # the value of a draft is settled at any lambda; the multiplier only at this one
+                going &= bound - reached > near_enough
             # Solved rows are masked, and left out once they are half: with few rows each call costs more than its work.
             if 2 * int(going.sum()) <= len(rows):
                 far.put(rows, above)
@@ -144,32 +149,28 @@ class WassersteinBall:
                 left = going.nonzero()[:, 0]
                 if len(left) == 0:
                     break
-                rows, above, below = rows[left], above.at(left), below.at(left)
-                f, r, span, reached, level, going = (
-                    f[left],
-                    r[left],
-                    span[left],
-                    reached[left],
-                    level[left],
-                    going[left],
-                )
+                rows, above, below, going = rows[left], above.at(left), below.at(left), going[left]
+                f, r, span, reached = f[left], r[left], span[left], reached[left]
+                level, bound, near_enough = level[left], bound[left], near_enough[left]
             fresh = self._plans(f, level)
-            reached = torch.maximum(reached, fresh.value + level * (fresh.cost - r))
+            dual = fresh.value + level * (fresh.cost - r)
+            reached = torch.maximum(reached, dual)
             # The plan of one of the lines again, where they meet: rounding alone parts dual and bound.
-            going &= (fresh.target != above.target).any(-1) & (fresh.target != below.target).any(-1)
+            known = (fresh.target == above.target).all(-1) | (fresh.target == below.target).all(-1)
+            going &= (bound - dual > near_enough) & ~known
             dear = fresh.cost > r
             above, below = above.replaced(going & dear, fresh), below.replaced(going & ~dear, fresh)
         else:
             raise SolverError(
                 f"Wasserstein: {int(going.sum())} of {len(settled)} problems not solved in {STEPS} steps."
             )
-        return self._answer(problem, far, near, settled)
+        return self._answer(problem, low, far, near, settled)
 
-    def _answer(self, problem: Problem, far: Plans, near: Plans, settled: Tensor) -> WorstCase:
+    def _answer(self, problem: Problem, low: Tensor, far: Plans, near: Plans, settled: Tensor) -> WorstCase:
         gap = torch.where(settled, 1.0, far.cost - near.cost)
         share = torch.where(settled, 1.0, ((problem.radius - near.cost) / gap).clamp(0.0, 1.0))[:, None]
         q_far, q_near = self._arrived(far), self._arrived(near)
-        slope = ((q_near - q_far) * problem.values).sum(-1) / gap
+        slope = ((q_near - q_far) * (problem.values - low)).sum(-1) / gap
         multiplier = torch.where(settled, torch.zeros_like(slope), slope.clamp_min(0.0))
         return problem.answer(share * q_far + (1.0 - share) * q_near, multiplier)
 
