@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from windward import check
 from windward.contexts import Contexts
@@ -220,18 +221,32 @@ class MMDBall:
         """Return the multiplier with its gradient: exact at radius 0, a difference quotient elsewhere."""
         if not problem.values.requires_grad:
             return multiplier
-        slope = torch.zeros_like(weights)
-        moving = ((problem.radius > 0) & (multiplier > 0)).nonzero()[:, 0]
-        if len(moving):
-            step = DIFFERENCE * problem.radius[moving]
-            with torch.no_grad():
-                beyond, _ = self._solved(problem.values[moving], problem.radius[moving] + step)
-            slope[moving] = (weights[moving] - beyond) / step[:, None]
-        attached = multiplier + (slope * (problem.values - problem.values.detach())).sum(-1)
+        attached: Tensor = _Multiplier.apply(problem.values, self, problem.radius, weights, multiplier)  # type: ignore[no-untyped-call]
         at_zero = (problem.radius == 0) & (multiplier > 0) & torch.isfinite(multiplier)
         if bool(at_zero.any()):
             attached = torch.where(at_zero, self.slope_at_zero(problem.values), attached)
         return attached
+
+
+class _Multiplier(torch.autograd.Function):
+    """The multiplier, its gradient a difference quotient that is solved for only where the gradient is asked for."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, ball: MMDBall, radius: Tensor, weights: Tensor, multiplier: Tensor) -> Tensor:
+        ctx.kept = (values.detach(), ball, radius, weights, multiplier)
+        return multiplier.clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
+        values, ball, radius, weights, multiplier = ctx.kept
+        slope = torch.zeros_like(weights)
+        moving = ((radius > 0) & (multiplier > 0) & (grad != 0)).nonzero()[:, 0]
+        if len(moving):
+            step = DIFFERENCE * radius[moving]
+            beyond, _ = ball._solved(values[moving], radius[moving] + step)
+            slope[moving] = (weights[moving] - beyond) / step[:, None]
+        return grad[:, None] * slope, None, None, None, None
 
 
 def _cone_slope(f: Tensor, whitener: Tensor, empty: Tensor) -> Tensor:
