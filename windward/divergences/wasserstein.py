@@ -251,19 +251,19 @@ def _transport_cost(weights: Tensor, contexts: Contexts) -> float:
     """Return the optimal transport cost between the reference and `weights` by linear programming."""
     import numpy as np
     from scipy.optimize import linprog
-    from scipy.sparse import kron
+    from scipy.sparse import coo_array
 
     p, q = contexts.weights.cpu().numpy(), weights.cpu().numpy()
     sources, sinks = np.flatnonzero(p > 0), np.flatnonzero(q > 0)
     cost = torch.cdist(contexts.points[sources], contexts.points[sinks], compute_mode="donot_use_mm_for_euclid_dist")
-    s, t = len(sources), len(sinks)
-    leave, arrive = kron(np.eye(s), np.ones((1, t))), kron(np.ones((1, s)), np.eye(t))
-    # The last equation follows from the others; with it, rounding could make the programme infeasible.
-    from scipy.sparse import vstack
-
-    rows = vstack([leave, arrive.tocsr()[:-1]]) if t > 1 else leave
+    s, t, unit = len(sources), len(sinks), float(cost.max()) or 1.0  # the solver's tolerances are absolute
+    # Column i * t + j is what goes from source i to sink j. The last equation follows from the others; with it, rounding
+    # could make the programme infeasible.
+    columns = np.arange(s * t)
+    places = np.r_[columns // t, s + columns % t], np.r_[columns, columns]
+    rows = coo_array((np.ones(2 * s * t), places), shape=(s + t, s * t)).tocsr()[: s + max(t - 1, 0)]
     totals = np.r_[p[sources] / p[sources].sum(), (q[sinks] / q[sinks].sum())[:-1]]
-    answer = linprog(cost.cpu().numpy().ravel(), A_eq=rows, b_eq=totals, bounds=(0, None))
+    answer = linprog(cost.cpu().numpy().ravel() / unit, A_eq=rows, b_eq=totals, bounds=(0, None))
     if answer.status != 0:
         raise SolverError(f"Wasserstein.distance: the linear programme failed: {answer.message}")
-    return float(answer.fun)
+    return unit * float(answer.fun)
