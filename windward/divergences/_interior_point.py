@@ -34,6 +34,8 @@ REGULAR = 1e-15
 REFINEMENTS = 2
 # While every tau is above this, one correction is enough.
 FAR = 1e-5
+# For up to so many rows a table of products larger than this (in doubles, 2 MiB) is read for longer than it saves.
+SOME, CACHED = 16, 2**18
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,13 @@ class Cone:
     def products(self) -> Tensor:
         """All products of two of those rows, so that a weighted Gram matrix is one product; `"n, (rank + 1)^2"`."""
         return (self.shared[:, None, :] * self.shared).reshape(-1, self.root.shape[1]).T.contiguous()
+
+    def weighted(self, weights: Tensor) -> Tensor:
+        """Return the Gram matrix of those rows under weights `"b n"`; `"b, rank + 1, rank + 1"`."""
+        side = len(self.shared)
+        if len(weights) <= SOME and self.root.shape[1] * side**2 > CACHED:
+            return (self.shared * weights[:, None, :]) @ self.shared.T
+        return (weights @ self.products).reshape(-1, side, side)
 
     def spread(self, v: Tensor) -> Tensor:
         """Return K v without the nugget for rows `"b n"`, by the root or by the whole kernel."""
@@ -89,7 +98,8 @@ def solve(cone: Cone, f: Tensor, radius: Tensor, tolerance: float) -> tuple[Tens
     """
     best = _Best(torch.empty_like(f), torch.empty_like(radius), torch.full_like(radius, torch.inf))
     for dense, steps in ((False, FAST_STEPS), (True, DENSE_STEPS)):
-        cone = replace(cone, whole=dense)
+        if dense:
+            cone = replace(cone, whole=True)
         rows_left = (best.gap > tolerance).nonzero()[:, 0]
         # Blocks that stay in the cache.
         size = BLOCK if f.device.type == "cpu" else LARGE_BLOCK
@@ -225,7 +235,7 @@ class _LowRankNewton(_Newton):
         rank = len(self.cone.root)
         self.inverse = 1.0 / self.diagonal
         gram = torch.empty(len(self.x), rank + 2, rank + 2, dtype=self.x.dtype, device=self.x.device)
-        gram[:, :-1, :-1] = (self.inverse @ self.cone.products).reshape(-1, rank + 1, rank + 1)
+        gram[:, :-1, :-1] = self.cone.weighted(self.inverse)
         gram[:, -1, :-1] = (self.inverse * self.y) @ self.cone.shared.T
         gram[:, :-1, -1] = gram[:, -1, :-1]
         gram[:, -1, -1] = (self.inverse * self.y.square()).sum(-1) + self.room / (4.0 * self.mu)
