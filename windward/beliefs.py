@@ -162,8 +162,7 @@ class ConfidenceScore:
             return reduction(mean + width * std, mean - width * std)
         return reduction(mean + width * std)
 
-    def draft(self) -> Score:
+    def draft(self) -> ConfidenceScore:
         """Return the score by a draft of the posterior, where it makes one."""
-        if not isinstance(self.posterior, Drafting):
-            return self
-        return replace(self, posterior=self.posterior.draft())
+        draft = self.posterior.draft() if isinstance(self.posterior, Drafting) else self.posterior
+        return self if draft is self.posterior else replace(self, posterior=draft)

@@ -198,10 +198,9 @@ def acquisition(score: Score, reduction: Reduction, device: torch.device) -> Acq
     if rough is score and simpler is reduction:
         return screened(score, reduction)
     draft = screened(rough, simpler)
-    if (
-        isinstance(rough, ConfidenceScore) and rough.contexts.points.shape[1] > 1
-    ):  # one context: splits are small anyway
-        sketch = screened(rough.draft(), simpler)
+    sketchy = rough.draft() if isinstance(rough, ConfidenceScore) and rough.contexts.points.shape[1] > 1 else rough
+    if sketchy is not rough:  # with one context splits are small anyway
+        sketch = screened(sketchy, simpler)
         if isinstance(draft, Screened) and isinstance(sketch, Screened):
             draft = replace(draft, ceiling=sketch.ceiling)
         else:
