@@ -322,3 +322,6 @@ def test_a_few_decisions_are_not_worth_a_split():
     assert set(posterior._prepared) == {"split", "slopes"}
     for mine, its in zip((*few, *slopes), (*many, *all_slopes), strict=True):
         assert torch.allclose(mine, its[:3], atol=1e-9)
+    draft = posterior.draft()  # made for a search: the few it begins with are not the last
+    draft.marginals(x[:3], points)
+    assert set(draft._prepared) == {"split"}
