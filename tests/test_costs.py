@@ -92,6 +92,24 @@ def test_a_suggestion_between_searches(counts):
     assert counts.factorised == [1] and counts.added == [1]
 
 
+def test_with_two_contexts_the_search_stays_on_its_draft(counts):
+    space = ww.Space({"a": ww.Real(0, 1), "b": ww.Real(0, 1)}, {"c": ww.Real(0, 1), "d": ww.Real(0, 1)})
+    points = torch.rand(N, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    values = torch.sin(6 * points[:, 0] + 3 * points[:, 2]) + points[:, 1] * points[:, 3]
+    rows = [
+        ww.Trial(i, {"a": a, "b": b}, context={"c": c, "d": d}, context_source="revealed", value=v, changed=i)
+        for i, ((a, b, c, d), v) in enumerate(zip(points.tolist(), values.tolist(), strict=True))
+    ]
+    start = Start(ww.Hyperparameters(0.0, (0.4,) * 4, 1.0, 1e-3), keep=True, fitted=N)
+    for policy in (ww.papers.sbo_kde(), ww.papers.stable_opt()):
+        counts.evaluated.clear(), counts.solves.clear()
+        suggest(policy, ww.Trials(space, rows), Request(start=start), torch.Generator().manual_seed(0))
+        per_decision = [solves / decisions for solves, decisions in zip(counts.solves, counts.evaluated, strict=True)]
+        finals = [solves for solves in per_decision if solves > 40]  # without a split: one for each context point
+        assert len(finals) <= 4 and max(per_decision[: -len(finals)]) <= 40
+        assert sum(counts.evaluated) <= 512 + 64 + 2 * 32 + 8 * 24 + 16
+
+
 def test_a_search_for_hyperparameters(counts):
     data = observed(N).dataset
     first = ww.GaussianProcess().fitted(data)
