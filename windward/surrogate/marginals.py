@@ -31,6 +31,8 @@ SPLIT_RESIDUAL = 1e-13
 PAIRS = 2**19
 # Doubles per block of the largest intermediate (1 MiB): it stays in the cache, and the system need not find new pages for it.
 BLOCK = 2**17
+# Solves in a block at least: with a thousand observations fewer would not pay for reading the factor.
+ROWS = 512
 # On an accelerator a block must be large enough to occupy it: 1 GiB.
 LARGE_BLOCK = 2**27
 
@@ -160,7 +162,7 @@ def product_marginals(x: Tensor, observations: Observations, parts: Split) -> tu
 
 def blocks(count: int, rank: int, n: int, device: torch.device) -> list[slice]:
     """Return slices of `count` decisions whose largest intermediate, `rank` by `n` each, fits a block."""
-    size = max(1, (BLOCK if device.type == "cpu" else LARGE_BLOCK) // max(1, rank * n))
+    size = max(1, (BLOCK if device.type == "cpu" else LARGE_BLOCK) // max(1, rank * n), ROWS // max(1, rank))
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
 
