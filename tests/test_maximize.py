@@ -27,7 +27,7 @@ def bump(center, sharpness=20.0):
     return lambda x: torch.exp(-sharpness * (x - center).square().sum(-1))
 
 
-# -- the batched L-BFGS --------------------------------------------------------------------------------------------
+# -- the batched BFGS ----------------------------------------------------------------------------------------------
 
 
 def rosenbrock(x):
@@ -39,7 +39,7 @@ def rosenbrock(x):
 
 
 @pytest.mark.parametrize(("low", "high"), [((-2, -2), (2, 2)), ((-2, -2), (0.5, 2)), ((-1.5, 0.3), (0.2, 0.9))])
-def test_lbfgs_matches_scipy_inside_bounds(low, high):
+def test_bfgs_matches_scipy_inside_bounds(low, high):
     rng = np.random.default_rng(0)
     starts = rng.uniform(low, high, size=(12, 2))
     low, high = np.broadcast_to(low, (12, 2)).astype(float), np.broadcast_to(high, (12, 2)).astype(float)
@@ -57,7 +57,7 @@ def test_lbfgs_matches_scipy_inside_bounds(low, high):
 
 
 @given(st.integers(1, 8), st.integers(0, 20))
-def test_lbfgs_solves_box_constrained_quadratics(d, seed):
+def test_bfgs_solves_box_constrained_quadratics(d, seed):
     """A separable-by-rotation convex quadratic against scipy's bounded least squares."""
     rng = np.random.default_rng(seed)
     a, b = rng.normal(size=(d + 3, d)), rng.normal(size=d + 3) * 2
@@ -72,7 +72,7 @@ def test_lbfgs_solves_box_constrained_quadratics(d, seed):
     assert values.max() <= want.cost + 1e-7 * (1 + want.cost)
 
 
-def test_lbfgs_holds_pinned_variables_and_survives_nan():
+def test_bfgs_holds_pinned_variables_and_survives_nan():
     low, high = np.zeros((2, 2)), np.ones((2, 2))
     low[0, 1] = high[0, 1] = 0.7
 
@@ -87,7 +87,7 @@ def test_lbfgs_holds_pinned_variables_and_survives_nan():
     assert np.isnan(stuck[0])
 
 
-def test_lbfgs_never_asks_for_more_than_it_may():
+def test_bfgs_never_asks_for_more_than_it_may():
     calls = []
 
     def function(x):
