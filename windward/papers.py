@@ -97,7 +97,7 @@ def drbo_mmd(*, width: float = WIDTH, length_scale: float = 1.0, points: int = 1
         context_model=Grid(points),
         objective=Robust(MMD(length_scale, tolerance=1e-6), KirschnerRate(0.1)),
         belief=UpperConfidence(width),
-        maximize=MultiStart(starts=5, evaluations=30),  # the paper, too, starts less often where each value is a programme
+        maximize=MultiStart(starts=5, evaluations=30),  # fewer starts, as in the paper: each value is a programme
         design=Sobol(INITIAL),
     )
 
