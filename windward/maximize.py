@@ -25,8 +25,8 @@ Acquisition: TypeAlias = Callable[[Tensor], Tensor]
 
 # Decisions evaluated at once where a cheap bound decides how many need it.
 SCREENED = 64
-# Of the screen, this share with the highest ceilings is evaluated where there are ceilings: starts, not the answer.
-PROMISING = 0.125
+# For each start, so many decisions are evaluated where a ceiling or a draft ranks the screen: starts, not the answer.
+PROMISING = 2
 # Evaluations after which only the highest starts climb on, and how many those are.
 LEADERS = (16, 4)
 # Candidates that a draft ranks highest and the acquisition itself then decides between.
@@ -123,20 +123,16 @@ class MultiStart:
 
     def _climb(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Return decisions `"n d"`, the tops of hills among them, with their values `"n"`."""
-        points = region.points(self.screen, generator)
-        values = promising_values(acquisition, points)
-        chosen = spread_best(points, values, self.starts)
-        if region.hints is not None and len(region.hints):
-            # Hints take at most half of the starts: all of them may stand on one hill.
-            hints = region.repaired(region.valid(region.hints))
-            hints = hints[region.feasible(hints)]
-            hint_values = promising_values(acquisition, hints)
-            best_hints = spread_best(hints, hint_values, (self.starts + 1) // 2)
-            starts = torch.cat([hints[best_hints], points[chosen[: self.starts - len(best_hints)]]])
-            points, values = torch.cat([points, hints]), torch.cat([values, hint_values])
-        else:
-            starts = points[chosen]
-        level = _level(values)
+        points, hints = region.points(self.screen, generator), region.hints
+        count = (len(points), (self.starts + 1) // 2)
+        if hints is not None and len(hints):
+            hints = region.repaired(region.valid(hints))
+            points = torch.cat([points, hints[region.feasible(hints)]])
+        values, level = screened_values(acquisition, points, count[0], self.starts)
+        # Hints take at most half of the starts: all of them may stand on one hill.
+        best_hints = count[0] + spread_best(points[count[0] :], values[count[0] :], count[1])
+        chosen = spread_best(points[: count[0]], values[: count[0]], self.starts - len(best_hints))
+        starts = points[torch.cat([best_hints, chosen])]
         refined, refined_values = self._refine(acquisition, region, starts, level)
         if region.discrete:
             refined, refined_values = self._exchange(acquisition, region, refined, refined_values, level)
@@ -259,15 +255,24 @@ def values_of(acquisition: Acquisition, points: Tensor) -> Tensor:
     return torch.where(torch.isfinite(values), values, -torch.inf)
 
 
-def promising_values(acquisition: Acquisition, points: Tensor) -> Tensor:
-    """Return the acquisition at points `"n d"`; of one with a ceiling or a draft, minus infinity where that is not high."""
+def screened_values(acquisition: Acquisition, points: Tensor, first: int, starts: int) -> tuple[Tensor, tuple[float, float]]:
+    """Return the acquisition at points `"n d"`, the `first` of them apart from the others, and its `_level`.
+
+    Of one with a ceiling or a draft, minus infinity where that does not make the point one of the best starts.
+    """
     if not isinstance(acquisition, Screened | Drafted):
-        return values_of(acquisition, points)
+        values = values_of(acquisition, points)
+        return values, _level(values)
     cheap = values_of(acquisition.ceiling if isinstance(acquisition, Screened) else acquisition.draft, points)
-    chosen = cheap.argsort(descending=True)[: max(SCREENED, math.ceil(PROMISING * len(points)))]
+    chosen = torch.cat(
+        [
+            spread_best(points[:first], cheap[:first], PROMISING * starts),
+            first + spread_best(points[first:], cheap[first:], starts),
+        ]
+    )
     values = torch.full_like(cheap, -torch.inf)
     values[chosen] = values_of(acquisition, points[chosen])
-    return values
+    return values, (_level(values)[0], _level(cheap)[1])
 
 
 def value_and_gradient(acquisition: Acquisition, points: Tensor) -> tuple[Array, Array]:

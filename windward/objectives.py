@@ -125,11 +125,8 @@ class Robust:
         ball = self.divergence.on(contexts)
         radius = resolved("Robust", self.radius, seen, contexts.points.shape[1])
         ceiling = _ceiling(ball, radius, 1.0, 0.0)
-        draft = None
-        if isinstance(ball, DraftingBall):
-            rough = ball.draft()
-            draft = Bound(lambda values: rough(values, radius).value, ceiling=ceiling)
-        return Bound(lambda values: ball(values, radius).value, ceiling=ceiling, draft=draft)
+        draft = Bound(_worst(ball.draft(), radius), ceiling=ceiling) if isinstance(ball, DraftingBall) else None
+        return Bound(_worst(ball, radius), ceiling=ceiling, draft=draft)
 
 
 @dataclass(frozen=True)
@@ -337,6 +334,17 @@ def check_tradeoff(call: str, divergence: object, radius: Radius, alpha: float, 
     check.number(call, "beta", beta, low=0.0)
     if slope and beta > 0 and radius == 0 and isinstance(divergence, Divergence):
         _check_slope(call, divergence)
+
+
+def _worst(ball: Ball, radius: float) -> Callable[[Tensor], Tensor]:
+    def worst(values: Tensor) -> Tensor:
+        if not (values.requires_grad and torch.is_grad_enabled()):
+            return ball(values, radius).value
+        # The worst case moves with the values by the weights alone; the multiplier's gradient would be built for nothing.
+        weights = ball(values.detach(), radius).weights
+        return torch.linalg.vecdot(weights, values)
+
+    return worst
 
 
 def _ceiling(ball: Ball, radius: float, alpha: float, beta: float) -> Callable[[Tensor], Tensor] | None:

@@ -141,7 +141,10 @@ def _by_active_sets(
         torch.lt(excess, eta[:, None], out=active)
         kept = active.sum(-1)
         done = (kept == count) & (spread > 0)
-        etas[rows], scales[rows], found[rows] = eta, total * u, done
+        if len(rows) == len(etas):
+            etas, scales, found = eta, total * u, done
+        else:
+            etas[rows], scales[rows], found[rows] = eta, total * u, done
         if bool(done.all()):
             break
         count = kept

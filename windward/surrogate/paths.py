@@ -3,20 +3,23 @@
     prior(x, c) = sqrt(2 amplitude / F) sum_j w_j cos(a_j.x + b_j.c + phase_j),   w_j ~ N(0, 1)
     path(x, c)  = m + prior(x, c) + k((x, c), X)' (K + N)^-1 (y - m - prior(X) - noise)
 
-The correction is exact; only the prior is approximate, with an error that falls like 1 / sqrt(F). The cosine of a sum
-splits into products, so a grid of decisions and contexts costs two matrix products.
+The correction is exact; only the prior is approximate, with an error that falls like 1 / sqrt(F). The cosine of a sum splits
+into products, and so does the squared exponential: what depends on the contexts alone is a table, made once for the contexts
+of a suggestion, and the decisions' features times it are the values of the path on the whole grid.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
-from windward.surrogate.kernel import slope_value, squared_distances
+from windward.surrogate.kernel import kernel_value, slope_value, squared_distances
+from windward.surrogate.marginals import BLOCK, LARGE_BLOCK
 
 if TYPE_CHECKING:
     from windward.surrogate.posterior import GaussianPosterior
@@ -32,12 +35,43 @@ class Path:
     phases: Tensor  # "F"
     weights: Tensor  # "F", with the amplitude folded in
     correction: Tensor  # "n"
+    _tables: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict, compare=False, repr=False)
 
     def __call__(self, x: Tensor, points: Tensor) -> Tensor:
         posterior = self.posterior
-        zx, zc = posterior.inputs.x(x), posterior.inputs.c(points)
-        centred = self.prior(zx, zc) + posterior.cross(zx, zc, self.correction)
+        zx, table = posterior.inputs.x(x), self._table(points)
+        rows = zx.reshape(-1, zx.shape[-1])
+        size = max(1, (BLOCK if rows.device.type == "cpu" else LARGE_BLOCK) // len(table))
+        if rows.requires_grad or len(rows) <= size:
+            centred = self._features(rows) @ table
+        else:  # block by block the features stay in the cache
+            centred = torch.cat([self._features(some) @ table for some in torch.split(rows, size)])
+        centred = centred.reshape(*x.shape[:-1], len(points))
+        if not self._factorises:
+            centred = centred + posterior.cross(zx, posterior.inputs.c(points), self.correction)
         return (centred + posterior.hyperparameters.mean) * posterior.scale + posterior.shift
+
+    @property
+    def _factorises(self) -> bool:
+        return self.posterior.kernel == "squared_exponential"
+
+    def _features(self, rows: Tensor) -> Tensor:
+        observed = self.posterior.zx if self._factorises else self.posterior.zx[:0]
+        return _Features.apply(rows, self.x_frequencies, observed)  # type: ignore[no-any-return, no-untyped-call]
+
+    def _table(self, points: Tensor) -> Tensor:
+        """Return what each feature of a decision adds at each context; `"p n"`. The last one made is kept."""
+        kept = self._tables.get("last")
+        if kept is None or kept[0] is not points:
+            posterior = self.posterior
+            zc = posterior.inputs.c(points)
+            angles, weights = self.c_frequencies @ zc.T + self.phases[:, None], self.weights[:, None]
+            parts = [weights * angles.cos(), -weights * angles.sin()]
+            if self._factorises:
+                kc = kernel_value(posterior.kernel, squared_distances(posterior.zc, zc))
+                parts.append((posterior.hyperparameters.amplitude * self.correction)[:, None] * kc)
+            kept = self._tables["last"] = (points, torch.cat(parts))
+        return kept[1]
 
     def context_gradient(self, x: Tensor, points: Tensor) -> Tensor:
         """Return the gradient in the context at every decision `"*b d"` and context `"n k"`; `"*b n k"`."""
@@ -54,14 +88,40 @@ class Path:
             columns.append((prior + (steep * gaps) @ self.correction) * rate * posterior.scale)
         return torch.stack(columns, -1) if columns else x.new_zeros(*x.shape[:-1], len(points), 0)
 
-    def prior(self, zx: Tensor, zc: Tensor) -> Tensor:
-        """Return the prior sample on the product of scaled decisions and contexts; `"*b n"`."""
-        ax, ac = zx @ self.x_frequencies.T, zc @ self.c_frequencies.T + self.phases
-        return (ax.cos() * self.weights) @ ac.cos().T - (ax.sin() * self.weights) @ ac.sin().T
-
     def prior_at_pairs(self, zx: Tensor, zc: Tensor) -> Tensor:
         """Return the prior sample at pairs of scaled inputs; `"n"`."""
         return (zx @ self.x_frequencies.T + zc @ self.c_frequencies.T + self.phases).cos() @ self.weights
+
+
+class _Features(torch.autograd.Function):
+    """cos(a_j.x), sin(a_j.x) and, against observed decisions `"n d"`, the squared exponential; `"b, 2 F + n"`.
+
+    The gradient is written out: autograd would make six more passes over the largest arrays.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, frequencies: Tensor, observed: Tensor) -> Tensor:
+        angles, count = rows @ frequencies.T, len(frequencies)
+        features = rows.new_empty(len(rows), 2 * count + len(observed))
+        torch.cos(angles, out=features[:, :count])
+        torch.sin(angles, out=features[:, count : 2 * count])
+        if len(observed):
+            torch.exp(squared_distances(rows, observed).mul_(-0.5), out=features[:, 2 * count :])
+        ctx.save_for_backward(rows, frequencies, observed, features)
+        return features
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:
+        rows, frequencies, observed, features = ctx.saved_tensors
+        count = len(frequencies)
+        turned = features[:, :count] * upstream[:, count : 2 * count]
+        turned.addcmul_(features[:, count : 2 * count], upstream[:, :count], value=-1.0)
+        gradient = turned @ frequencies
+        if len(observed):
+            pull = features[:, 2 * count :] * upstream[:, 2 * count :]
+            gradient = gradient + pull @ observed - pull.sum(-1, keepdim=True) * rows
+        return gradient, None, None
 
 
 def draw_path(posterior: GaussianPosterior, generator: torch.Generator, features: int) -> Path:
