@@ -35,6 +35,8 @@ BLOCK = 2**17
 ROWS = 512
 # On an accelerator a block must be large enough to occupy it: 1 GiB.
 LARGE_BLOCK = 2**27
+# Columns of a triangle multiplied at once: half of it is zeros, and of many strips most zeros are left out.
+STRIP = 256
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,10 @@ class Pairs:
         """Return the quadratic forms; `"b m"`."""
         return gram.flatten(-2).index_select(-1, self.upper) @ self.table
 
+    def put(self, out: Tensor, base: Tensor, factor: float, gram: Tensor) -> None:
+        """Write base + factor times the forms into `out` `"b m"`."""
+        torch.addmm(base, gram.flatten(-2).index_select(-1, self.upper), self.table, alpha=factor, out=out)
+
     def spread(self, weights: Tensor) -> Tensor:
         """Return sum_m weights_m (left_m right_m' + right_m left_m') / 2 for weights `"b m"`; `"b r r"`."""
         flat = (weights @ self.table.T).mul_(self.halves)
@@ -104,6 +110,10 @@ class Rows:
     def forms(self, gram: Tensor) -> Tensor:
         """Return the quadratic forms; `"b m"`."""
         return ((self.left @ gram) * self.right).sum(-1)
+
+    def put(self, out: Tensor, base: Tensor, factor: float, gram: Tensor) -> None:
+        """Write base + factor times the forms into `out` `"b m"`."""
+        torch.add(base, self.forms(gram), alpha=factor, out=out)
 
     def spread(self, weights: Tensor) -> Tensor:
         """Return sum_m weights_m (left_m right_m' + right_m left_m') / 2 for weights `"b m"`; `"b r r"`."""
@@ -146,17 +156,33 @@ def split(kc: Tensor, residual: float = SPLIT_RESIDUAL) -> Split:
 
 @dataclass(frozen=True)
 class Observations:
-    """What the variance needs of a fitted process, in scaled inputs and standardised outcomes."""
+    """What mean and deviation need of a fitted process, in scaled inputs, and the units of its outcomes."""
 
     z: Tensor  # "n d", decisions over their length-scales
     rates: Tensor  # "d", one over the length-scales
     inverse: Tensor  # "n n", the inverse of the lower Cholesky factor
     alpha: Tensor  # "n"
     amplitude: float
+    origin: float = 0.0  # the prior mean, in the outcome's units
+    scale: float = 1.0  # one standardised unit, in the outcome's
+    least: float = 0.0  # the least variance, standardised
+    rough: bool = False  # for a draft: the inverse of the covariance itself may serve, at half the price of a gradient
+
+    @cached_property
+    def constants(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """-|z|^2 / 2 and alpha in the outcome's units, `"n"` each; the prior mean in them, and the prior variance."""
+        squares, unit = self.z.square().sum(-1), self.alpha.new_tensor
+        weights = self.alpha * self.amplitude * self.scale
+        return squares.mul_(-0.5), weights, unit(self.origin), unit(self.amplitude)
+
+    @cached_property
+    def precision(self) -> Tensor:
+        """The inverse of the covariance of the observations."""
+        return self.inverse.T @ self.inverse
 
 
 def product_marginals(x: Tensor, observations: Observations, parts: Split) -> tuple[Tensor, Tensor]:
-    """Return the centred mean and the variance for `x` `"b d"` at every context; `"b m"` each."""
+    """Return mean and standard deviation for `x` `"b d"` at every context, in the outcome's units; `"b m"` each."""
     return _ProductMarginals.apply(x, observations, parts)  # type: ignore[no-any-return, no-untyped-call]
 
 
@@ -166,42 +192,77 @@ def blocks(count: int, rank: int, n: int, device: torch.device) -> list[slice]:
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
 
+def times_transposed(rows: Tensor, lower: Tensor) -> Tensor:
+    """Return `rows` `"*b n"` times the transpose of a lower triangle `"n n"`."""
+    n = len(lower)
+    if n < 2 * STRIP or rows.device.type != "cpu":
+        return rows @ lower.T
+    flat = rows.reshape(-1, n)
+    out = torch.empty_like(flat)
+    for start in range(0, n, STRIP):
+        stop = min(start + STRIP, n)
+        torch.mm(flat[:, :stop], lower[start:stop, :stop].T, out=out[:, start:stop])
+    return out.reshape(rows.shape)
+
+
+def times_lower(rows: Tensor, lower: Tensor) -> Tensor:
+    """Return `rows` `"*b n"` times a lower triangle `"n n"`."""
+    n = len(lower)
+    if n < 2 * STRIP or rows.device.type != "cpu":
+        return rows @ lower
+    flat = rows.reshape(-1, n)
+    out = torch.empty_like(flat)
+    for start in range(0, n, STRIP):
+        stop = min(start + STRIP, n)
+        torch.mm(flat[:, start:], lower[start:, start:stop], out=out[:, start:stop])
+    return out.reshape(rows.shape)
+
+
 class _ProductMarginals(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, observations: Observations, parts: Split) -> tuple[Tensor, Tensor]:
+        squares, weights, origin, prior = observations.constants
         z = x * observations.rates
-        cross = (z @ observations.z.T).mul_(2.0)
-        cross.sub_(z.square().sum(-1, keepdim=True)).sub_(observations.z.square().sum(-1))
-        kx = cross.mul_(0.5).clamp_max_(0.0).exp_()
-        mean = (kx * observations.alpha) @ parts.kc.T * observations.amplitude
-        variance = torch.empty_like(mean)
+        kx = torch.addmm(squares, z, observations.z.T).sub_(z.square().sum(-1, keepdim=True), alpha=0.5)
+        kx.clamp_max_(0.0).exp_()
+        mean = torch.addmm(origin, kx * weights, parts.kc.T)
+        std = torch.empty_like(mean)
         keep, solved = x.requires_grad, []
+        # With u = kx * inner the Gram matrix is u K^-1 u', its gradient in u then K^-1 u', which is there already; by the
+        # factor's inverse it is t t' with twice the digits, and its gradient is one more product.
+        whole = keep and observations.rough and len(observations.inverse) < 2 * STRIP
+        factor = -(observations.amplitude**2)
         for block in blocks(len(x), parts.rank, parts.kc.shape[1], x.device):
-            t = (kx[block, None, :] * parts.inner) @ observations.inverse.T
+            u = kx[block, None, :] * parts.inner
+            t = u @ observations.precision if whole else times_transposed(u, observations.inverse)
+            if not whole:
+                u = t
             if parts.outer is None:
-                torch.sum(t.square() if keep else t.square_(), dim=-1, out=variance[block])
+                torch.add(prior, (u * t).sum(-1), alpha=factor, out=std[block])
             else:
-                variance[block] = parts.recombined.forms(t @ t.mT)
+                parts.recombined.put(std[block], prior, factor, u @ t.mT)
             if keep:
                 solved.append((block, t))
-        variance.mul_(-(observations.amplitude**2)).add_(observations.amplitude)
-        ctx.kept = (z, kx, observations, parts, solved)
-        return mean, variance
+        std.clamp_min_(observations.least).sqrt_()
+        ctx.kept = (z, kx, observations, parts, solved, std, factor, whole)
+        return mean, std * observations.scale if keep else std.mul_(observations.scale)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_mean: Tensor, grad_variance: Tensor) -> tuple[Tensor, None, None]:
-        z, kx, observations, parts, solved = ctx.kept
-        amplitude = observations.amplitude
-        grad_kx = (grad_mean @ parts.kc).mul_(observations.alpha * amplitude)
+    def backward(ctx: Any, grad_mean: Tensor, grad_std: Tensor) -> tuple[Tensor, None, None]:
+        z, kx, observations, parts, solved, std, factor, whole = ctx.kept
+        grad_kx = (grad_mean @ parts.kc).mul_(observations.constants[1])
+        # d std / d variance = 1 / (2 std), and nothing where the variance is rounding.
+        twice = (grad_std / std).mul_(observations.scale).masked_fill_(std <= observations.least**0.5, 0.0)
         for block, t in solved:
-            # d var / d t = -2 amplitude^2 (weights) t, then back through t = (kx * inner) L^-T.
+            # d variance / d t = 2 factor (weights) t, then back through t = (kx * inner) L^-T.
             if parts.outer is None:
-                grad_t = t * grad_variance[block, :, None]
+                grad_u = t * twice[block, :, None]
             else:
-                grad_t = parts.recombined.spread(grad_variance[block]) @ t
-            pulled = (grad_t @ observations.inverse).mul_(parts.inner).sum(-2)
-            grad_kx[block].sub_(pulled, alpha=2.0 * amplitude**2)
+                grad_u = parts.recombined.spread(twice[block]) @ t
+            if not whole:
+                grad_u = times_lower(grad_u, observations.inverse)
+            grad_kx[block].add_(grad_u.mul_(parts.inner).sum(-2), alpha=factor)
         pull = grad_kx.mul_(kx)
-        grad_z = pull @ observations.z - pull.sum(-1, keepdim=True) * z
-        return grad_z * observations.rates, None, None
+        grad_z = (pull @ observations.z).addcmul_(pull.sum(-1, keepdim=True), z, value=-1.0)
+        return grad_z.mul_(observations.rates), None, None

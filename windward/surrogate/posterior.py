@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeVar
 
 import torch
@@ -100,16 +101,30 @@ class GaussianPosterior:
         """Return mean and standard deviation of f at every decision `"*b d"` and context `"n k"`; `"*b n"` each."""
         rows = x.reshape(-1, x.shape[-1]).to(self.zx.device)
         if self.kernel == "squared_exponential":
-            observed = Observations(
-                self.zx, self.inputs.x_rates, self.inverse, self.alpha, self.hyperparameters.amplitude
-            )
-            mean, variance = product_marginals(rows, observed, self._split(points, len(rows)))
+            mean, std = product_marginals(rows, self._observations, self._split(points, len(rows)))
         else:
             mean, variance = self._direct_marginals(rows, points)
-        std = variance.clamp_min(LEAST_VARIANCE * self.hyperparameters.amplitude).sqrt() * self.scale
-        mean = (mean + self.hyperparameters.mean) * self.scale + self.shift
+            std = variance.clamp_min(LEAST_VARIANCE * self.hyperparameters.amplitude).sqrt() * self.scale
+            mean = (mean + self.hyperparameters.mean) * self.scale + self.shift
+        if x.ndim == 2:
+            return mean, std
         shape = (*x.shape[:-1], len(points))
         return mean.reshape(shape), std.reshape(shape)
+
+    @cached_property
+    def _observations(self) -> Observations:
+        amplitude, scale = self.hyperparameters.amplitude, self.scale
+        return Observations(
+            self.zx,
+            self.inputs.x_rates,
+            self.inverse,
+            self.alpha,
+            amplitude,
+            origin=self.hyperparameters.mean * scale + self.shift,
+            scale=scale,
+            least=LEAST_VARIANCE * amplitude,
+            rough=self.residual > SPLIT_RESIDUAL,
+        )
 
     def means(self, x: Tensor, points: Tensor) -> Tensor:
         """Return the mean of f at every decision `"b d"` and context `"n k"`, without the deviation's solves; `"b n"`."""
