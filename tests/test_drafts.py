@@ -20,7 +20,7 @@ from windward.policy import Request
 from windward.region import Region
 from windward.space import Roles
 from windward.surrogate import GaussianPosterior, GaussianProcess
-from windward.surrogate.marginals import Pairs, Rows, split
+from windward.surrogate.splits import Pairs, Rows, split
 from windward.trials import Dataset
 
 SQUARE = ww.Space({"a": ww.Real(0, 1), "b": ww.Real(0, 1)})
@@ -77,13 +77,13 @@ def test_kernels_that_do_not_split_have_no_draft():
 
 
 def test_large_tables_of_pairs_are_not_made(monkeypatch):
-    from windward.surrogate import marginals
+    from windward.surrogate import splits
 
     kernel = torch.exp(
         -0.5 * torch.linspace(-1, 1, 40).double()[:, None].sub(torch.linspace(0, 1, 30).double()).square()
     )
     assert isinstance(split(kernel).recombined, Pairs)
-    monkeypatch.setattr(marginals, "PAIRS", 10)
+    monkeypatch.setattr(splits, "PAIRS", 10)
     assert isinstance(split(kernel).recombined, Rows)
 
 

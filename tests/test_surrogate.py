@@ -14,7 +14,7 @@ import windward as ww
 from windward.contexts import Contexts
 from windward.policy import Policy, Request, suggest
 from windward.surrogate import GaussianProcess, Hyperparameters
-from windward.surrogate.marginals import SPLIT_RESIDUAL, split
+from windward.surrogate.splits import SPLIT_RESIDUAL, split
 from windward.trials import Dataset, Trial, Trials
 
 FIXED = Hyperparameters(0.1, (0.4, 0.7, 0.5), 1.0, 1e-2)

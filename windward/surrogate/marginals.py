@@ -2,7 +2,7 @@
 
 With k(x, c; i) = kx_i(x) kc_i(c) over the n observations i, the contexts of one suggestion are fixed, so their factor
 `kc[m, i]` is split once into `outer[m, r] @ inner[r, i]`, r its numerical rank (about 10 to 20 for one smooth context
-dimension, whatever m). Then, with L the Cholesky factor of the observations' covariance,
+dimension, whatever m; see `splits.py`). Then, with L the Cholesky factor of the observations' covariance,
 
     t_r(x)     = L^-1 (kx(x) * inner_r)                      r solves per decision instead of m
     var(x, c)  = amplitude - outer_c' [t_r . t_s] outer_c
@@ -18,17 +18,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-# The largest entry left of `kc - outer @ inner`. The variance's error is at most 2 sqrt(n / noise) times that, so with
-# the least noise of 1e-4 and n = 1000 it is below 1e-9 of the amplitude.
-SPLIT_RESIDUAL = 1e-13
-# Doubles in a table of pairs (4 MiB): a larger one costs more to make and to read than it saves.
-PAIRS = 2**19
+from windward.surrogate.splits import Split
+
 # Doubles per block of the largest intermediate (1 MiB): it stays in the cache, and the system need not find new pages for it.
 BLOCK = 2**17
 # Solves in a block at least: with a thousand observations fewer would not pay for reading the factor.
@@ -37,121 +34,6 @@ ROWS = 512
 LARGE_BLOCK = 2**27
 # Columns of a triangle multiplied at once: half of it is zeros, and of many strips most zeros are left out.
 STRIP = 256
-
-
-@dataclass(frozen=True)
-class Split:
-    """`kc` `"m n"` and, where it has a low numerical rank, `outer` `"m r"` and `inner` `"r n"` with kc = outer @ inner."""
-
-    kc: Tensor
-    outer: Tensor | None
-    inner: Tensor
-
-    @property
-    def rank(self) -> int:
-        """How many solves one decision costs."""
-        return int(self.inner.shape[0])
-
-    @cached_property
-    def recombined(self) -> Forms:
-        """The quadratic forms of the rows of `outer`."""
-        assert self.outer is not None
-        return quadratic_forms(self.outer, self.outer)
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """left' G right for symmetric matrices G `"b r r"` and rows left, right `"m r"`, linear in the upper half of G.
-
-    `table` `"p m"` has left_r right_s + left_s right_r for r < s and left_r right_r, p = r (r + 1) / 2.
-    """
-
-    table: Tensor
-    upper: Tensor  # "p", places of the upper half in a flattened matrix
-    halves: Tensor  # "p", one on the diagonal, a half beside it
-    whole: Tensor  # "r^2", for each place of the matrix its place in the upper half
-
-    @staticmethod
-    def of(left: Tensor, right: Tensor) -> Pairs:
-        """Return the pairs of rows `"m r"`."""
-        rank = left.shape[1]
-        rows, columns = torch.triu_indices(rank, rank, device=left.device)
-        halves = torch.where(rows == columns, 1.0, 0.5).to(left)
-        # Gathered by whole rows: by columns it takes ten times as long.
-        left, right = left.T.contiguous(), right.T.contiguous()
-        table = torch.addcmul(left[rows] * right[columns], left[columns], right[rows])
-        table[rows == columns] *= 0.5
-        whole = torch.empty(rank, rank, dtype=torch.int64, device=left.device)
-        whole[rows, columns] = whole[columns, rows] = torch.arange(len(rows), device=left.device)
-        return Pairs(table, rows * rank + columns, halves, whole.flatten())
-
-    def forms(self, gram: Tensor) -> Tensor:
-        """Return the quadratic forms; `"b m"`."""
-        return gram.flatten(-2).index_select(-1, self.upper) @ self.table
-
-    def put(self, out: Tensor, base: Tensor, factor: float, gram: Tensor) -> None:
-        """Write base + factor times the forms into `out` `"b m"`."""
-        torch.addmm(base, gram.flatten(-2).index_select(-1, self.upper), self.table, alpha=factor, out=out)
-
-    def spread(self, weights: Tensor) -> Tensor:
-        """Return sum_m weights_m (left_m right_m' + right_m left_m') / 2 for weights `"b m"`; `"b r r"`."""
-        flat = (weights @ self.table.T).mul_(self.halves)
-        rank = round(len(self.whole) ** 0.5)
-        return flat.index_select(-1, self.whole).reshape(-1, rank, rank)
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The same forms row by row: for when the table of pairs would be too large."""
-
-    left: Tensor
-    right: Tensor
-
-    def forms(self, gram: Tensor) -> Tensor:
-        """Return the quadratic forms; `"b m"`."""
-        return ((self.left @ gram) * self.right).sum(-1)
-
-    def put(self, out: Tensor, base: Tensor, factor: float, gram: Tensor) -> None:
-        """Write base + factor times the forms into `out` `"b m"`."""
-        torch.add(base, self.forms(gram), alpha=factor, out=out)
-
-    def spread(self, weights: Tensor) -> Tensor:
-        """Return sum_m weights_m (left_m right_m' + right_m left_m') / 2 for weights `"b m"`; `"b r r"`."""
-        crossed = (self.left.T * weights[:, None, :]) @ self.right
-        return crossed if self.left is self.right else 0.5 * (crossed + crossed.mT)
-
-
-Forms: TypeAlias = Pairs | Rows
-
-
-def quadratic_forms(left: Tensor, right: Tensor) -> Forms:
-    """Return left' G right for rows `"m r"`, prepared for many symmetric G."""
-    m, rank = left.shape
-    return Pairs.of(left, right) if m * rank**2 // 2 <= PAIRS else Rows(left, right)
-
-
-def split(kc: Tensor, residual: float = SPLIT_RESIDUAL) -> Split:
-    """Split a context kernel by cross approximation with full pivoting, or not at all where that would not pay.
-
-    Each step takes the largest residual entry as pivot and subtracts its cross, so the residual is known exactly.
-    """
-    m, n = kc.shape
-    # Below: rank * n^2 (solves) + m * rank^2 (recombination) must stay well below the direct m * n^2.
-    limit = min(m // 2, n - 1) if n > 1 else 0
-    rows: list[Tensor] = []
-    columns: list[Tensor] = []
-    left = kc.clone()
-    for _ in range(limit):
-        flat = int(left.abs().argmax())
-        i, j = divmod(flat, n)
-        pivot = left[i, j]
-        if pivot.abs() <= residual:
-            return Split(kc, torch.stack(columns, dim=1), torch.stack(rows)) if rows else Split(kc, None, kc)
-        row, column = left[i].clone(), left[:, j] / pivot
-        left.addr_(column, row, alpha=-1.0)
-        rows.append(row)
-        columns.append(column)
-    return Split(kc, None, kc)
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,10 @@ from torch import Tensor
 from windward.contexts import Contexts
 from windward.errors import SolverError
 from windward.surrogate.kernel import KernelName, kernel_value, squared_distances
-from windward.surrogate.marginals import SPLIT_RESIDUAL, Observations, Split, blocks, product_marginals, split
+from windward.surrogate.marginals import Observations, blocks, product_marginals
 from windward.surrogate.paths import Path, draw_path
 from windward.surrogate.slopes import ContextSlopes, SlopedContexts, context_slopes
+from windward.surrogate.splits import SPLIT_RESIDUAL, Split, rough_split, split
 
 Prepared = TypeVar("Prepared")
 
@@ -33,10 +34,10 @@ LEAST_VARIANCE = 1e-14
 FARTHEST = 1e4
 # Decisions times observations up to which a split that is not there yet would cost more than it saves.
 FEW = 8192
-# What a draft leaves of the context kernel, times the deviation of the noise, which is what magnifies it.
-DRAFT_RESIDUAL = 1e-3
+# What the pivots of a draft leave of a context's own kernel, times the deviation of the noise.
+DRAFT_RESIDUAL = 1e-4
 # The same of a draft's draft: it need only tell which decisions are worth the draft.
-SKETCH_RESIDUAL = 3e-2
+SKETCH_RESIDUAL = 1e-2
 
 
 @dataclass(frozen=True)
@@ -286,13 +287,17 @@ class GaussianPosterior:
         return what in self._prepared and self._prepared[what][0] is points
 
     def _split(self, points: Tensor, count: int) -> Split:
-        def kernel() -> Tensor:
-            return kernel_value(self.kernel, squared_distances(self.inputs.c(points), self.zc))
+        def factors(z: Tensor) -> Tensor:
+            return kernel_value(self.kernel, squared_distances(self.inputs.c(points), z))
 
         if not self.splits(points, count, "split"):
-            kc = kernel()
+            kc = factors(self.zc)
             return Split(kc, None, kc)
-        return self._once("split", points, lambda: split(kernel(), self.residual))
+        if self.residual > SPLIT_RESIDUAL:
+            return self._once(
+                "split", points, lambda: rough_split(factors, self.inputs.c(points), self.zc, self.residual)
+            )
+        return self._once("split", points, lambda: split(factors(self.zc), self.residual))
 
     def _once(self, what: str, points: Tensor, prepare: Callable[[], Prepared]) -> Prepared:
         # One suggestion asks for the same contexts hundreds of times: what was last made for them is kept, by identity.

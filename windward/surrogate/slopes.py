@@ -18,7 +18,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from windward.surrogate.kernel import kernel_value, slope_value, squared_distances
-from windward.surrogate.marginals import Forms, blocks, quadratic_forms, split
+from windward.surrogate.marginals import blocks
+from windward.surrogate.splits import SPLIT_RESIDUAL, Forms, quadratic_forms, rough_split, split
 
 if TYPE_CHECKING:
     from windward.surrogate.posterior import GaussianPosterior
@@ -56,11 +57,16 @@ class SlopedContexts:
     @staticmethod
     def of(zc: Tensor, observed: Tensor, rates: Tensor, residual: float) -> SlopedContexts:
         """Return them for scaled contexts `"m k"` and observed ones `"n k"`, slopes per unit of the context."""
-        kc = kernel_value("squared_exponential", squared_distances(zc, observed))  # "m n"
-        slopes = -(kc[..., None] * (zc[:, None, :] - observed)) * rates
-        stacked = torch.cat([kc, *slopes.unbind(-1)])
-        parts = split(stacked, residual)
-        outer, inner = parts.outer, parts.inner
+
+        def factors(z: Tensor) -> Tensor:
+            kc = kernel_value("squared_exponential", squared_distances(zc, z))
+            slopes = (-(kc * (zc[:, None, column] - z[:, column])) * rate for column, rate in enumerate(rates))
+            return torch.cat([kc, *slopes])
+
+        parts = (
+            rough_split(factors, zc, observed, residual) if residual > SPLIT_RESIDUAL else split(factors(observed), residual)
+        )
+        stacked, outer, inner = parts.kc, parts.outer, parts.inner
         if outer is None:  # no low rank: every observation is a column of its own
             outer, inner = stacked, torch.eye(stacked.shape[1], dtype=stacked.dtype, device=stacked.device)
         own = outer[: len(zc)].repeat(1 + zc.shape[1], 1)
