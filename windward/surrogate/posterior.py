@@ -35,7 +35,7 @@ FARTHEST = 1e4
 # Decisions times observations up to which a split that is not there yet would cost more than it saves.
 FEW = 8192
 # What the pivots of a draft leave of a context's own kernel, times the deviation of the noise.
-DRAFT_RESIDUAL = 1e-4
+DRAFT_RESIDUAL = 3e-5
 # The same of a draft's draft: it need only tell which decisions are worth the draft.
 SKETCH_RESIDUAL = 1e-2
 
