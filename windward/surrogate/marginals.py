@@ -74,15 +74,14 @@ def blocks(count: int, rank: int, n: int, device: torch.device) -> list[slice]:
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
 
-def times_transposed(rows: Tensor, lower: Tensor) -> Tensor:
-    """Return `rows` `"*b n"` times the transpose of a lower triangle `"n n"`."""
+def times_transposed(rows: Tensor, lower: Tensor, out: Tensor | None = None) -> Tensor:
+    """Return `rows` `"*b n"` times the transpose of a lower triangle `"n n"`, in `out` where that is given."""
     n = len(lower)
-    if n < 2 * STRIP or rows.device.type != "cpu":
-        return rows @ lower.T
     flat = rows.reshape(-1, n)
-    out = torch.empty_like(flat)
-    for start in range(0, n, STRIP):
-        stop = min(start + STRIP, n)
+    out = torch.empty_like(flat) if out is None else out.reshape(-1, n)
+    strip = STRIP if n >= 2 * STRIP and rows.device.type == "cpu" else n
+    for start in range(0, n, strip):
+        stop = min(start + strip, n)
         torch.mm(flat[:, :stop], lower[start:stop, :stop].T, out=out[:, start:stop])
     return out.reshape(rows.shape)
 
@@ -114,9 +113,16 @@ class _ProductMarginals(torch.autograd.Function):
         # factor's inverse it is t t' with twice the digits, and its gradient is one more product.
         whole = keep and observations.rough and len(observations.inverse) < 2 * STRIP
         factor = -(observations.amplitude**2)
-        for block in blocks(len(x), parts.rank, parts.kc.shape[1], x.device):
-            u = kx[block, None, :] * parts.inner
-            t = u @ observations.precision if whole else times_transposed(u, observations.inverse)
+        rows = blocks(len(x), parts.rank, parts.kc.shape[1], x.device)
+        # Without a gradient to come all blocks are written over the first: fresh memory costs as much as the products.
+        spare = None if keep or len(rows) < 2 else kx.new_empty(2, rows[0].stop, *parts.inner.shape)
+        for block in rows:
+            if spare is None:
+                u, t = kx[block, None, :] * parts.inner, None
+            else:
+                u, t = spare[:, : block.stop - block.start]
+                torch.mul(kx[block, None, :], parts.inner, out=u)
+            t = u @ observations.precision if whole else times_transposed(u, observations.inverse, t)
             if not whole:
                 u = t
             if parts.outer is None:
