@@ -53,7 +53,8 @@ def minimize_rows(
         moving = np.flatnonzero(~rows.done)
         if len(moving) == 0:
             break
-        trial = np.clip(rows.x[moving] + rows.step[moving, None] * rows.direction[moving], low[moving], high[moving])
+        trial = rows.x[moving] + rows.step[moving, None] * rows.direction[moving]
+        trial = np.minimum(np.maximum(trial, low[moving]), high[moving])
         value, gradient = function(trial)
         rows.advance(moving, trial, value, gradient)
     return rows.x, rows.value
@@ -119,8 +120,8 @@ class _Rows:
     def _shrink(before: Array, after: Array, slope: Array) -> Array:
         # The minimiser of the parabola through value, slope and the trial's value, kept inside [0.1, 0.5].
         with np.errstate(invalid="ignore", divide="ignore"):
-            parabola = -0.5 * slope / (after - before - slope)
-        return np.clip(np.nan_to_num(parabola, nan=0.1, posinf=0.5, neginf=0.1), 0.1, 0.5)
+            share: Array = np.fmin(np.fmax(-0.5 * slope / (after - before - slope), 0.1), 0.5)  # a NaN gives 0.1
+        return share
 
     def _learn(self, rows: NDArray[np.int64], move: Array, change: Array) -> None:
         """Update the inverse Hessians by a step s and the change y of the gradient along it, where s.y > 0."""

@@ -85,6 +85,8 @@ class Problem:
         """Check values and radius, or raise `ArgumentError` that names what is wrong."""
         values = _checked_tensor(call, "values", values, n)
         shape = values.shape[:-1]
+        if isinstance(radius, float) and radius >= 0.0:  # the usual case, without the checks of the others
+            return Problem(values.reshape(-1, n), values.new_full((shape.numel(),), radius), shape)
         real = not radius.is_complex() if isinstance(radius, Tensor) else isinstance(radius, numbers.Real)
         if isinstance(radius, bool) or not real:
             raise ArgumentError(f"{call}(radius={radius!r}): radius must be a number or a tensor of real numbers.")

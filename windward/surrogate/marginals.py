@@ -117,18 +117,19 @@ class _ProductMarginals(torch.autograd.Function):
         # Without a gradient to come all blocks are written over the first: fresh memory costs as much as the products.
         spare = None if keep or len(rows) < 2 else kx.new_empty(2, rows[0].stop, *parts.inner.shape)
         for block in rows:
+            here, out = (kx, std) if len(rows) == 1 else (kx[block], std[block])
             if spare is None:
-                u, t = kx[block, None, :] * parts.inner, None
+                u, t = here.unsqueeze(1) * parts.inner, None
             else:
-                u, t = spare[:, : block.stop - block.start]
-                torch.mul(kx[block, None, :], parts.inner, out=u)
+                u, t = spare[:, : len(here)]
+                torch.mul(here.unsqueeze(1), parts.inner, out=u)
             t = u @ observations.precision if whole else times_transposed(u, observations.inverse, t)
             if not whole:
                 u = t
             if parts.outer is None:
-                torch.add(prior, (u * t).sum(-1), alpha=factor, out=std[block])
+                torch.add(prior, (u * t).sum(-1), alpha=factor, out=out)
             else:
-                parts.recombined.put(std[block], prior, factor, u @ t.mT)
+                parts.recombined.put(out, prior, factor, torch.bmm(u, t.mT))
             if keep:
                 solved.append((block, t))
         std.clamp_min_(observations.least).sqrt_()
@@ -144,10 +145,11 @@ class _ProductMarginals(torch.autograd.Function):
         twice = (grad_std / std).mul_(observations.scale).masked_fill_(std <= observations.least**0.5, 0.0)
         for block, t in solved:
             # d variance / d t = 2 factor (weights) t, then back through t = (kx * inner) L^-T.
+            some = twice if len(solved) == 1 else twice[block]
             if parts.outer is None:
-                grad_u = t * twice[block, :, None]
+                grad_u = t * some.unsqueeze(-1)
             else:
-                grad_u = parts.recombined.spread(twice[block]) @ t
+                grad_u = torch.bmm(parts.recombined.spread(some), t)
             if not whole:
                 grad_u = times_lower(grad_u, observations.inverse)
             grad_kx[block].add_(grad_u.mul_(parts.inner).sum(-2), alpha=factor)
