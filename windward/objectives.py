@@ -103,9 +103,9 @@ class Minimum:
 
     def bind(self, contexts: Contexts, seen: int) -> Reduction:
         """Return the minimum over the last axis."""
-        # min over a dimension gives its whole gradient to one minimiser (amin would spread it over ties): the
-        # adversary sits on a point.
-        return Bound(lambda values: values.min(-1).values)
+        # min over a dimension gives its whole gradient to one minimiser (amin, three times as fast, would spread it over
+        # ties): the adversary sits on a point.
+        return Bound(lambda values: values.min(-1).values if values.requires_grad else values.amin(-1))
 
 
 @dataclass(frozen=True)

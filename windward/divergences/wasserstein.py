@@ -126,22 +126,20 @@ class WassersteinBall:
         r, low = problem.radius, problem.values.detach().amin(-1, keepdim=True)
         f = problem.values.detach() - low  # an offset would cost digits of the lines
         span = f.amax(-1).clamp_min(1e-300)
-        far = self._plans(f, torch.zeros_like(r)).own()  # everything to the least value, as near as it can be had
-        near = self._stay(f).own()
+        far = self._plans(f, torch.zeros_like(r))  # everything to the least value, as near as it can be had
+        near = self._stay(f)
         settled = far.cost <= r
+        if self.tolerance > TOLERANCE:
+            return self._answer(problem, low, *self._roughly(f, r, span, far, near, settled), settled)
+        far, near = far.own(), near.own()
         rows = (~settled).nonzero()[:, 0]
         above, below = far.at(rows), near.at(rows)
         f, r, span = f[rows], r[rows], span[rows]
-        reached = torch.full_like(r, -torch.inf)  # the highest value of the dual so far
         going = torch.ones_like(r, dtype=torch.bool)
         for _ in range(STEPS):
             level = (below.value - above.value).div_(above.cost - below.cost).clamp_min_(0.0)
             bound = above.value + level * (above.cost - r)
             near_enough = self.tolerance * torch.maximum(span, level * above.cost)
-            if (
-                self.tolerance > TOLERANCE
-            ):  # the value of a draft is settled at any lambda; the multiplier only at this one
-                going &= bound - reached > near_enough
             # Solved rows are masked, and left out once they are half: with few rows each call costs more than its work.
             if 2 * int(going.sum()) <= len(rows):
                 far.put(rows, above)
@@ -150,11 +148,10 @@ class WassersteinBall:
                 if len(left) == 0:
                     break
                 rows, above, below, going = rows[left], above.at(left), below.at(left), going[left]
-                f, r, span, reached = f[left], r[left], span[left], reached[left]
+                f, r, span = f[left], r[left], span[left]
                 level, bound, near_enough = level[left], bound[left], near_enough[left]
             fresh = self._plans(f, level)
             dual = fresh.value + level * (fresh.cost - r)
-            reached = torch.maximum(reached, dual)
             # The plan of one of the lines again, where they meet: rounding alone parts dual and bound.
             known = (fresh.target == above.target).all(-1) | (fresh.target == below.target).all(-1)
             going &= (bound - dual > near_enough) & ~known
@@ -165,6 +162,27 @@ class WassersteinBall:
                 f"Wasserstein: {int(going.sum())} of {len(settled)} problems not solved in {STEPS} steps."
             )
         return self._answer(problem, low, far, near, settled)
+
+    def _roughly(
+        self, f: Tensor, r: Tensor, span: Tensor, far: Plans, near: Plans, settled: Tensor
+    ) -> tuple[Plans, Plans]:
+        """Return the two plans of each row as the loop above does, once the dual has anywhere come near their lines' meeting.
+
+        For a value that is enough, the multiplier need not be right. All rows go on until all are: in the small batches of a
+        search a call costs more than its work.
+        """
+        slack, reached = self.tolerance * span, torch.full_like(r, -torch.inf)
+        for _ in range(STEPS):
+            level = (near.value - far.value).div_((far.cost - near.cost).clamp_min_(1e-300))
+            level = torch.where(settled, 0.0, level.clamp_min_(0.0))
+            bound = torch.addcmul(far.value, level, far.cost - r)
+            if bool((bound - reached <= slack).all()):
+                return far, near
+            fresh = self._plans(f, level)
+            reached = torch.maximum(reached, torch.addcmul(fresh.value, level, fresh.cost - r))
+            dear = fresh.cost > r
+            far, near = far.replaced(dear, fresh), near.replaced(~dear, fresh)
+        raise SolverError(f"Wasserstein: a draft of {len(r)} problems not solved in {STEPS} steps.")
 
     def _answer(self, problem: Problem, low: Tensor, far: Plans, near: Plans, settled: Tensor) -> WorstCase:
         gap = torch.where(settled, 1.0, far.cost - near.cost)
@@ -201,8 +219,7 @@ class WassersteinBall:
         size = max(1, block // max(1, self.gaps.numel()))
         found = torch.cat(
             [
-                # min gives the place too, and is faster than argmin.
-                torch.addcmul(f[rows, None, :], level[rows, None, None], self.gaps).min(-1).indices
+                _least(torch.addcmul(f[rows, None, :], level[rows, None, None], self.gaps))
                 for rows in (slice(start, start + size) for start in range(0, len(f), size))
             ]
         )
@@ -245,6 +262,13 @@ class WassersteinBall:
         """The reference's weights on its support."""
         mass = self.reference[self.support]
         return mass / mass.sum()
+
+
+def _least(sums: Tensor) -> Tensor:
+    """Return the places of the least of each last row; numpy's are found four times as fast as torch's, on a processor."""
+    if sums.device.type == "cpu":
+        return torch.from_numpy(sums.numpy().argmin(-1))
+    return sums.min(-1).indices
 
 
 def _transport_cost(weights: Tensor, contexts: Contexts) -> float:
