@@ -280,9 +280,9 @@ class GaussianPosterior:
     def splits(self, points: Tensor, count: int, what: str) -> bool:
         """Whether the contexts are split for so many decisions: those of a screen pay for it, a few do not.
 
-        A single context always does: its rank is small, found in a dozen steps. So does a draft, which is made for a search.
+        Those of a draft always are: it is made for a search, and its splits cost little.
         """
-        if points.shape[1] == 1 or count * self.size > FEW or self.residual > SPLIT_RESIDUAL:
+        if count * self.size > FEW or self.residual > SPLIT_RESIDUAL:
             return True
         return what in self._prepared and self._prepared[what][0] is points
 
