@@ -16,6 +16,7 @@ autograd would store every intermediate of the largest array.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -99,60 +100,77 @@ def times_lower(rows: Tensor, lower: Tensor) -> Tensor:
     return out.reshape(rows.shape)
 
 
+class Decisions:
+    """One evaluation's decisions `"b d"`: their factors `kx` `"b n"` against the observations, their solves, and the way back."""
+
+    def __init__(self, x: Tensor, observations: Observations, inner: Tensor) -> None:
+        self.observations, self.inner, self.keep = observations, inner, x.requires_grad
+        # With u = kx * inner the Gram matrix is u K^-1 u', its gradient in u then K^-1 u', which is there already; by the
+        # factor's inverse it is t t' with twice the digits, and its gradient is one more product.
+        self.whole = self.keep and observations.rough and len(observations.inverse) < 2 * STRIP
+        self.z = x * observations.rates
+        kx = torch.addmm(observations.constants[0], self.z, observations.z.T)
+        kx.sub_(self.z.square().sum(-1, keepdim=True), alpha=0.5)
+        self.kx = kx.clamp_max_(0.0).exp_()
+        self.solved: list[tuple[slice, Tensor]] = []
+
+    def solves(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
+        """Yield u and t `"b r n"`, block by block: u t' is the Gram matrix of the solves L^-1 (kx * inner_r)."""
+        parts = blocks(len(self.kx), *self.inner.shape, self.kx.device)
+        # Without a gradient to come all blocks are written over the first: fresh memory costs as much as the products.
+        spare = None if self.keep or len(parts) < 2 else self.kx.new_empty(2, parts[0].stop, *self.inner.shape)
+        for block in parts:
+            here = self.kx if len(parts) == 1 else self.kx[block]
+            if spare is None:
+                u, t = here.unsqueeze(1) * self.inner, None
+            else:
+                u, t = spare[:, : len(here)]
+                torch.mul(here.unsqueeze(1), self.inner, out=u)
+            if self.whole:
+                t = u @ self.observations.precision
+            else:
+                u = t = times_transposed(u, self.observations.inverse, t)
+            if self.keep:
+                self.solved.append((block, t))
+            yield block, u, t
+
+    def gradient(self, grad_kx: Tensor, pulls: Iterator[Tensor]) -> Tensor:
+        """Return the gradient in the decisions: of `kx`, and of each block's t as half of what d (t t') gives."""
+        for (block, _), pull in zip(self.solved, pulls, strict=True):
+            grad_u = pull if self.whole else times_lower(pull, self.observations.inverse)
+            grad_kx[block].add_(grad_u.mul_(self.inner).sum(-2), alpha=2.0)
+        pull = grad_kx.mul_(self.kx)
+        grad_z = (pull @ self.observations.z).addcmul_(pull.sum(-1, keepdim=True), self.z, value=-1.0)
+        return grad_z.mul_(self.observations.rates)
+
+
 class _ProductMarginals(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, observations: Observations, parts: Split) -> tuple[Tensor, Tensor]:
-        squares, weights, origin, prior = observations.constants
-        z = x * observations.rates
-        kx = torch.addmm(squares, z, observations.z.T).sub_(z.square().sum(-1, keepdim=True), alpha=0.5)
-        kx.clamp_max_(0.0).exp_()
-        mean = torch.addmm(origin, kx * weights, parts.kc.T)
-        std = torch.empty_like(mean)
-        keep, solved = x.requires_grad, []
-        # With u = kx * inner the Gram matrix is u K^-1 u', its gradient in u then K^-1 u', which is there already; by the
-        # factor's inverse it is t t' with twice the digits, and its gradient is one more product.
-        whole = keep and observations.rough and len(observations.inverse) < 2 * STRIP
-        factor = -(observations.amplitude**2)
-        rows = blocks(len(x), parts.rank, parts.kc.shape[1], x.device)
-        # Without a gradient to come all blocks are written over the first: fresh memory costs as much as the products.
-        spare = None if keep or len(rows) < 2 else kx.new_empty(2, rows[0].stop, *parts.inner.shape)
-        for block in rows:
-            here, out = (kx, std) if len(rows) == 1 else (kx[block], std[block])
-            if spare is None:
-                u, t = here.unsqueeze(1) * parts.inner, None
-            else:
-                u, t = spare[:, : len(here)]
-                torch.mul(here.unsqueeze(1), parts.inner, out=u)
-            t = u @ observations.precision if whole else times_transposed(u, observations.inverse, t)
-            if not whole:
-                u = t
+        _, weights, origin, prior = observations.constants
+        decisions = Decisions(x, observations, parts.inner)
+        mean = torch.addmm(origin, decisions.kx * weights, parts.kc.T)
+        std, factor = torch.empty_like(mean), -(observations.amplitude**2)
+        for block, u, t in decisions.solves():
             if parts.outer is None:
-                torch.add(prior, (u * t).sum(-1), alpha=factor, out=out)
+                torch.add(prior, (u * t).sum(-1), alpha=factor, out=std[block])
             else:
-                parts.recombined.put(out, prior, factor, torch.bmm(u, t.mT))
-            if keep:
-                solved.append((block, t))
+                parts.recombined.put(std[block], prior, factor, torch.bmm(u, t.mT))
         std.clamp_min_(observations.least).sqrt_()
-        ctx.kept = (z, kx, observations, parts, solved, std, factor, whole)
-        return mean, std * observations.scale if keep else std.mul_(observations.scale)
+        ctx.kept = (decisions, parts, std, factor)
+        return mean, std * observations.scale if decisions.keep else std.mul_(observations.scale)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_mean: Tensor, grad_std: Tensor) -> tuple[Tensor, None, None]:
-        z, kx, observations, parts, solved, std, factor, whole = ctx.kept
+        decisions, parts, std, factor = ctx.kept
+        observations = decisions.observations
         grad_kx = (grad_mean @ parts.kc).mul_(observations.constants[1])
         # d std / d variance = 1 / (2 std), and nothing where the variance is rounding.
-        twice = (grad_std / std).mul_(observations.scale).masked_fill_(std <= observations.least**0.5, 0.0)
-        for block, t in solved:
-            # d variance / d t = 2 factor (weights) t, then back through t = (kx * inner) L^-T.
-            some = twice if len(solved) == 1 else twice[block]
-            if parts.outer is None:
-                grad_u = t * some.unsqueeze(-1)
-            else:
-                grad_u = torch.bmm(parts.recombined.spread(some), t)
-            if not whole:
-                grad_u = times_lower(grad_u, observations.inverse)
-            grad_kx[block].add_(grad_u.mul_(parts.inner).sum(-2), alpha=factor)
-        pull = grad_kx.mul_(kx)
-        grad_z = (pull @ observations.z).addcmul_(pull.sum(-1, keepdim=True), z, value=-1.0)
-        return grad_z.mul_(observations.rates), None, None
+        grad = (grad_std / std).mul_(0.5 * factor * observations.scale)
+        grad.masked_fill_(std <= observations.least**0.5, 0.0)
+        if parts.outer is None:
+            pulls = (t * grad[block].unsqueeze(-1) for block, t in decisions.solved)
+        else:
+            pulls = (torch.bmm(parts.recombined.spread(grad[block]), t) for block, t in decisions.solved)
+        return decisions.gradient(grad_kx, pulls), None, None

@@ -142,14 +142,12 @@ class GaussianPosterior:
     def context_slopes(self, x: Tensor, points: Tensor) -> ContextSlopes:
         """Return mean and deviation `"*b n"` with their gradients in the context `"*b n k"`, differentiable in x."""
         rows = x.reshape(-1, x.shape[-1]).to(self.zx.device)
-        found = context_slopes(self, rows, points, LEAST_VARIANCE * self.hyperparameters.amplitude)
+        found = context_slopes(self, rows, points, self._observations)
+        if x.ndim == 2:
+            return found
         shape = (*x.shape[:-1], len(points))
-        return ContextSlopes(
-            ((found.mean + self.hyperparameters.mean) * self.scale + self.shift).reshape(shape),
-            (found.std * self.scale).reshape(shape),
-            (found.mean_gradient * self.scale).reshape(*shape, points.shape[1]),
-            (found.std_gradient * self.scale).reshape(*shape, points.shape[1]),
-        )
+        mean, std, *gradients = found
+        return ContextSlopes(mean.reshape(shape), std.reshape(shape), *(g.reshape(*shape, -1) for g in gradients))
 
     def average(self, x: Tensor, contexts: Contexts) -> tuple[Tensor, Tensor]:
         """Return mean and standard deviation of sum_i w_i f(x, c_i), exactly; `"*b"` each."""

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from windward.surrogate.kernel import kernel_value, slope_value, squared_distances
-from windward.surrogate.marginals import blocks
+from windward.surrogate.marginals import Decisions, Observations
 from windward.surrogate.splits import SPLIT_RESIDUAL, Forms, quadratic_forms, rough_split, split
 
 if TYPE_CHECKING:
@@ -34,16 +34,17 @@ class ContextSlopes(NamedTuple):
     std_gradient: Tensor
 
 
-def context_slopes(posterior: GaussianPosterior, x: Tensor, points: Tensor, least: float) -> ContextSlopes:
-    """Return mean, deviation and their context gradients for decisions `"b d"` and contexts `"n k"`, standardised."""
+def context_slopes(posterior: GaussianPosterior, x: Tensor, points: Tensor, observations: Observations) -> ContextSlopes:
+    """Return mean, deviation and their context gradients for decisions `"b d"` and contexts `"n k"`, in the outcome's units."""
     if posterior.kernel == "squared_exponential" and posterior.splits(points, len(x), "slopes"):
-        mean, variance, mean_gradient, variance_gradient = _by_products(posterior, x, points)
-    else:
-        mean, variance, mean_gradient, variance_gradient = _directly(posterior, x, points)
-    std = variance.clamp_min(least).sqrt()
+        mean, std, *gradients = _Slopes.apply(x, observations, posterior.sloped(points))  # type: ignore[no-untyped-call]
+        return ContextSlopes(mean, std, *(gradient.mT for gradient in gradients))
+    mean, variance, mean_gradient, variance_gradient = _directly(posterior, x, points)
+    std, scale = variance.clamp_min(observations.least).sqrt(), observations.scale
     # Where the variance is rounding its slope is too.
-    std_gradient = torch.where((variance > least)[..., None], variance_gradient / (2.0 * std[..., None]), 0.0)
-    return ContextSlopes(mean, std, mean_gradient, std_gradient)
+    rising = (variance > observations.least)[..., None]
+    std_gradient = torch.where(rising, variance_gradient / (2.0 * std[..., None]), 0.0)
+    return ContextSlopes(mean * scale + observations.origin, std * scale, mean_gradient * scale, std_gradient * scale)
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class SlopedContexts:
 
     stacked: Tensor
     inner: Tensor  # "r n"
+    count: int  # contexts m
     forms: Forms  # of "(1 + k) m" rows: value with value, then value with each slope
 
     @staticmethod
@@ -70,17 +72,7 @@ class SlopedContexts:
         if outer is None:  # no low rank: every observation is a column of its own
             outer, inner = stacked, torch.eye(stacked.shape[1], dtype=stacked.dtype, device=stacked.device)
         own = outer[: len(zc)].repeat(1 + zc.shape[1], 1)
-        return SlopedContexts(stacked, inner, quadratic_forms(own, outer))
-
-
-def _by_products(posterior: GaussianPosterior, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    amplitude, (m, k) = posterior.hyperparameters.amplitude, points.shape
-    shared = posterior.sloped(points)
-    kx = kernel_value(posterior.kernel, squared_distances(posterior.inputs.x(x), posterior.zx))
-    means = amplitude * (kx * posterior.alpha) @ shared.stacked.T  # "b, (1 + k) m"
-    forms: Tensor = _Quadratic.apply(kx, shared, posterior.inverse)  # type: ignore[no-untyped-call]
-    mean_gradient, crossed = means[:, m:].reshape(len(x), k, m).mT, forms[:, m:].reshape(len(x), k, m).mT
-    return means[:, :m], amplitude - amplitude**2 * forms[:, :m], mean_gradient, -2.0 * amplitude**2 * crossed
+        return SlopedContexts(stacked, inner, len(zc), quadratic_forms(own, outer))
 
 
 def _directly(posterior: GaussianPosterior, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -105,23 +97,43 @@ def _directly(posterior: GaussianPosterior, x: Tensor, points: Tensor) -> tuple[
     )
 
 
-class _Quadratic(torch.autograd.Function):
-    """The forms of t t' with t_r = L^-1 (kx * inner_r), `"b, (1 + k) m"`; for the gradient one large array is kept."""
+class _Slopes(torch.autograd.Function):
+    """Mean and deviation `"b m"` and their gradients in the context `"b k m"`, with the gradient of it all written out."""
 
     @staticmethod
-    def forward(ctx: Any, kx: Tensor, shared: SlopedContexts, inverse: Tensor) -> Tensor:
-        inner, forms = shared.inner, shared.forms
-        if not kx.requires_grad:
-            parts = blocks(len(kx), inner.shape[0], inner.shape[1], kx.device)
-            solved = ((kx[some, None, :] * inner) @ inverse.T for some in parts)
-            return torch.cat([forms.forms(t @ t.mT) for t in solved])
-        t = (kx[:, None, :] * inner) @ inverse.T
-        ctx.kept = (t, shared, inverse)
-        return forms.forms(t @ t.mT)
+    def forward(
+        ctx: Any, x: Tensor, observations: Observations, shared: SlopedContexts
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        _, weights, origin, prior = observations.constants
+        decisions = Decisions(x, observations, shared.inner)
+        means = (decisions.kx * weights) @ shared.stacked.T  # "b, (1 + k) m"
+        # The variance, and half of its gradients.
+        found, factor = torch.empty_like(means), -(observations.amplitude**2)
+        base = torch.zeros_like(means[0]) if len(means) else means.new_zeros(means.shape[1])
+        base[: shared.count] = prior
+        for block, u, t in decisions.solves():
+            shared.forms.put(found[block], base, factor, torch.bmm(u, t.mT))
+        std = found[:, : shared.count].clamp_min_(observations.least).sqrt_()
+        rest = (len(x), -1, shared.count)
+        # d std = d variance / (2 std); where the variance is rounding its slope is too.
+        steep = found[:, shared.count :].reshape(rest) / std.unsqueeze(1)
+        steep.masked_fill_((std <= observations.least**0.5).unsqueeze(1), 0.0)
+        ctx.kept = (decisions, shared, std, steep, factor)
+        scale = observations.scale
+        return means[:, : shared.count] + origin, std * scale, means[:, shared.count :].reshape(rest), steep * scale
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        t, shared, inverse = ctx.kept
-        pulled = (shared.forms.spread(grad) @ t) @ inverse
-        return pulled.mul_(shared.inner).sum(-2).mul_(2.0), None, None
+    def backward(
+        ctx: Any, grad_mean: Tensor, grad_std: Tensor, grad_mean_gradient: Tensor, grad_steep: Tensor
+    ) -> tuple[Tensor, None, None]:
+        decisions, shared, std, steep, factor = ctx.kept
+        observations = decisions.observations
+        grad_means = torch.cat([grad_mean, grad_mean_gradient.flatten(1)], 1)
+        grad_kx = (grad_means @ shared.stacked).mul_(observations.constants[1])
+        grad_rest = grad_steep / std.unsqueeze(1)
+        grad_variance = (grad_std - (grad_rest * steep).sum(1)).div_(std).mul_(0.5)
+        grad = torch.cat([grad_variance.unsqueeze(1), grad_rest], 1).mul_(factor * observations.scale)
+        grad = grad.masked_fill_((std <= observations.least**0.5).unsqueeze(1), 0.0).flatten(1)
+        pulls = (torch.bmm(shared.forms.spread(grad[block]), t) for block, t in decisions.solved)
+        return decisions.gradient(grad_kx, pulls), None, None
