@@ -146,7 +146,8 @@ class ConfidenceScore:
     width: float
 
     def __call__(self, reduction: Reduction, x: Tensor) -> Tensor:
-        size = max(1, BLOCK // len(self.contexts))
+        values = len(self.contexts) * (1 + (self.contexts.points.shape[1] if reduction.extra == "slopes" else 0))
+        size = max(1, BLOCK // values)
         if x.ndim > 1 and len(x) > size and x.device.type == "cpu" and not x.requires_grad:
             return torch.cat([self._of(reduction, some) for some in torch.split(x, size)])
         return self._of(reduction, x)
