@@ -79,7 +79,7 @@ def test_a_suggestion_between_searches(counts):
     # One call for the screen and the hints, then one for each step of all starts together.
     assert counts.evaluated[0] == search.screen + 32
     steps = 24  # with two columns
-    assert len(counts.evaluated) <= 1 + steps + 4 and counts.evaluated[-1] == 4  # then the finalists, four at a time
+    assert len(counts.evaluated) <= 1 + steps + 4 and counts.evaluated[-1] == 2  # then the finalists, two at a time
     assert sum(counts.evaluated) <= search.screen + 32 + search.starts * steps + 16
     # One smooth context: its kernel on 128 points has a small numerical rank, so few solves per decision.
     assert sum(counts.solves) <= 25 * sum(counts.evaluated) < SAMPLES * sum(counts.evaluated) / 5

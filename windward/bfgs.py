@@ -1,12 +1,21 @@
 """Batched BFGS inside bounds: every row is a problem of its own, and each evaluation serves all rows that still move.
 
-Each row keeps its own inverse Hessian, step and line search. One evaluation advances every row: a row whose trial point fails
-Armijo's condition shortens its step, a row whose trial point passes takes it and chooses a new direction, a row that has
-converged is dropped from the batch. Bounds are kept by projection: variables on a bound whose gradient points outward
+Each row keeps its own inverse Hessian H, direction and step. One evaluation advances every row: a row whose trial point passes
+Armijo's condition takes it and chooses a new direction, a row whose trial point fails learns from it where it is, a row that
+has converged is dropped from the batch. Bounds are kept by projection: variables on a bound whose gradient points outward
 are held there, so a solution on a bound is on it exactly.
 
 The inverse Hessian is kept whole, not as a history of steps: decisions and hyper-parameters have few dimensions, where one
 product for all rows is cheaper than a loop over remembered steps, and at kinks it forgets nothing.
+
+The functions of this package have kinks: minima over contexts, worst cases. Beyond a kink the gradient is another, and a line
+search can only creep towards it. So a failed trial point adds its tangent, as in bundle methods (Kiwiel 1985): the next step
+goes down from the higher of two tangents, the new one and the mixture g of those before, in the metric of H,
+
+    min_d  max(g.d - e, g'.d - e') + d'(s H)^-1 d / 2,      d = -s H (g + t (g' - g)),  t in [0, 1] in closed form,
+
+where e is how far a tangent lies below the function at the row's point and s its step. Half of |g|^2 in that metric, and e, is
+the gain that the model promises: where it is nothing, the row is in a kink's lowest place.
 """
 
 from __future__ import annotations
@@ -22,6 +31,9 @@ ValueAndGradient: TypeAlias = Callable[[Array], tuple[Array, Array]]
 
 ARMIJO = 1e-4  # the usual share of the predicted decrease that a step must reach
 LONGEST_FIRST_STEP = 0.1  # of the unit cube
+KINK = 10.0  # tolerances of promised gain below which a row in a kink is done
+# Rows that would not reach the lowest with so many times their promised gain are left, after so many evaluations.
+HOPE, PATIENCE = 10.0, 6
 
 
 def minimize_rows(
@@ -34,22 +46,27 @@ def minimize_rows(
     tolerance: float,
     finish: tuple[int, int] | None = None,
     first_step: float = LONGEST_FIRST_STEP,
+    kinks: bool = False,
 ) -> tuple[Array, Array]:
     """Return minimisers `"b d"` and values `"b"` from the starts, with at most `evaluations` calls of `function`.
 
     `function` maps points `"a d"` to values `"a"` and gradients `"a d"`; `low` and `high` are `"b d"`, equal where a
     variable is held. A row stops when its projected gradient is
-    below `tolerance`, or when two steps in a row improve it by less than `tolerance` of its size. `finish=(after, rows)`:
-    after that many calls only the lowest rows go on. `first_step` is the longest step, in any variable, of a row that knows no
-    curvature yet.
+    below `tolerance`, when two steps in a row improve it by less than `tolerance` of its size, or in a kink. `finish=(after,
+    rows)`: only the lowest row is wanted, so others stop where they cannot become it, and after that many calls only the
+    lowest so many go on. `first_step` is the longest step, in any variable, of a row that knows no
+    curvature yet. With `kinks` failed trial points turn the direction; without, as suits smooth functions, they shorten the step.
     """
     x = np.clip(start, low, high)
     value, gradient = function(x)
-    rows = _Rows(x, value, gradient, low, high, tolerance, first_step)
+    rows = _Rows(x, value, gradient, low, high, tolerance, first_step, kinks)
     rows.aim(np.arange(len(x)))
     for made in range(1, evaluations):
-        if finish is not None and made == finish[0]:
-            rows.done[np.argsort(rows.value, kind="stable")[finish[1] :]] = True
+        if finish is not None:
+            if made >= PATIENCE:
+                rows.done |= rows.value - HOPE * rows.gain > rows.value.min()
+            if made == finish[0]:
+                rows.done[np.argsort(rows.value, kind="stable")[finish[1] :]] = True
         moving = np.flatnonzero(~rows.done)
         if len(moving) == 0:
             break
@@ -64,30 +81,47 @@ class _Rows:
     """The state of every row; the arrays are indexed by row."""
 
     def __init__(
-        self, x: Array, value: Array, gradient: Array, low: Array, high: Array, tolerance: float, first_step: float
+        self,
+        x: Array,
+        value: Array,
+        gradient: Array,
+        low: Array,
+        high: Array,
+        tolerance: float,
+        first_step: float,
+        kinks: bool,
     ) -> None:
         b, d = x.shape
         self.x, self.value, self.gradient = x, value, gradient
-        self.low, self.high, self.tolerance, self.first_step = low, high, tolerance, first_step
+        self.low, self.high, self.tolerance, self.first_step, self.kinks = low, high, tolerance, first_step, kinks
         self.inverse_hessian = np.tile(np.eye(d), (b, 1, 1))
         self.curved = np.zeros(b, dtype=bool)  # whether a row has seen curvature
         self.direction, self.step = np.zeros((b, d)), np.ones(b)
         self.done = ~np.isfinite(value)
         self.small_gains = np.zeros(b, dtype=np.int64)
+        self.tangent, self.below = gradient.copy(), np.zeros(b)  # a tangent, and how far below a row's value it is
+        self.gain = np.full(b, np.inf)  # the decrease that a row's model promises
 
     def aim(self, rows: NDArray[np.int64]) -> None:
         """Choose new directions and unit steps for these rows; mark the converged ones."""
-        x, gradient = self.x[rows], self.gradient[rows]
-        held = ((x <= self.low[rows]) & (gradient > 0)) | ((x >= self.high[rows]) & (gradient < 0))
-        free = np.where(held, 0.0, gradient)
-        direction = np.where(held, 0.0, -_product(self.inverse_hessian[rows], free))
+        gradient = self.gradient[rows]
+        free, direction = self._downhill(rows, gradient)
         uphill = (direction * free).sum(-1) >= 0.0  # the inverse Hessian misleads: steepest descent
         direction[uphill] = -free[uphill]
         length = np.abs(direction).max(-1)
         fresh = uphill | ~self.curved[rows]
-        self.step[rows] = np.where(fresh, np.minimum(1.0, self.first_step / np.maximum(length, 1e-300)), 1.0)
+        self.step[rows] = step = np.where(fresh, np.minimum(1.0, self.first_step / np.maximum(length, 1e-300)), 1.0)
         self.direction[rows] = direction
         self.done[rows] |= np.abs(free).max(-1) <= self.tolerance
+        self.tangent[rows], self.below[rows] = gradient, 0.0
+        self.gain[rows] = -0.5 * step * (direction * free).sum(-1)
+
+    def _downhill(self, rows: NDArray[np.int64], gradient: Array) -> tuple[Array, Array]:
+        """Return a gradient without the variables that it holds on their bounds, and minus its product with H."""
+        x = self.x[rows]
+        held = ((x <= self.low[rows]) & (gradient > 0)) | ((x >= self.high[rows]) & (gradient < 0))
+        free = np.where(held, 0.0, gradient)
+        return free, np.where(held, 0.0, -_product(self.inverse_hessian[rows], free))
 
     def advance(self, rows: NDArray[np.int64], trial: Array, value: Array, gradient: Array) -> None:
         """Take or shorten the step of each row, given its trial point's value and gradient."""
@@ -98,9 +132,13 @@ class _Rows:
         stuck = np.abs(move).max(-1) <= 1e-12
         self.done[rows[stuck]] = True
 
-        failed = rows[~accepted]
-        if len(failed):
-            self.step[failed] *= self._shrink(self.value[failed], value[~accepted], predicted[~accepted])
+        if not accepted.all():
+            failed = ~accepted
+            shorter = self._shrink(self.value[rows[failed]], value[failed], predicted[failed])
+            if self.kinks:
+                self._turn(rows[failed], move[failed], value[failed], gradient[failed], shorter)
+            else:
+                self.step[rows[failed]] *= shorter
 
         keep = accepted & ~stuck
         taken = rows[keep]
@@ -115,6 +153,28 @@ class _Rows:
         self.x[taken], self.value[taken], self.gradient[taken] = trial, value, gradient
         self.aim(taken)
         self.done[taken] |= self.small_gains[taken] >= 2
+
+    def _turn(self, rows: NDArray[np.int64], move: Array, value: Array, gradient: Array, shorter: Array) -> None:
+        """Choose new directions by the tangents at failed trial points; where that is of no use, shorten the step."""
+        tangent, below, step = self.tangent[rows], self.below[rows], self.step[rows]
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            change = gradient - tangent
+            # A function that is not convex may lie below its tangent.
+            lower = np.maximum(self.value[rows] - value + (gradient * move).sum(-1), 0.0) - below
+            turned = step[:, None] * _product(self.inverse_hessian[rows], change)
+            share = -((turned * tangent).sum(-1) + lower) / (turned * change).sum(-1)
+            usable = np.isfinite(share) & np.isfinite(value) & (share > 0.0)
+            share = np.minimum(share, 1.0)
+            tangent = np.where(usable[:, None], tangent + share[:, None] * change, tangent)
+            below = np.where(usable, below + share * lower, below)
+        free, direction = self._downhill(rows, tangent)
+        usable &= (direction * self.gradient[rows]).sum(-1) < 0.0
+        self.tangent[rows], self.below[rows] = tangent, below
+        self.direction[rows] = np.where(usable[:, None], direction, self.direction[rows])
+        self.step[rows] = np.where(usable, step, step * shorter)
+        gain = below - 0.5 * step * (direction * free).sum(-1)
+        self.gain[rows] = np.where(usable, gain, self.gain[rows])
+        self.done[rows] |= usable & (gain <= KINK * self.tolerance)
 
     @staticmethod
     def _shrink(before: Array, after: Array, slope: Array) -> Array:

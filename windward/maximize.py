@@ -28,10 +28,10 @@ SCREENED = 64
 # For each start, so many decisions are evaluated where a ceiling or a draft ranks the screen: starts, not the answer.
 PROMISING = 2
 # Evaluations after which only the highest starts climb on, and how many those are.
-LEADERS = (16, 4)
+LEADERS = (8, 3)
 # Candidates that a draft ranks highest and the acquisition itself then decides between.
 FINALISTS = 16
-TOGETHER = 4  # of them, evaluated at once: most often the first settle it
+TOGETHER = 2  # of them, evaluated at once: most often the first settle it
 SAME = 1e-4  # of the cube's side: starts that ended nearer to each other than that are on one top, of which one will do
 
 # Up to this many decisions in all, a discrete space is simply enumerated.
@@ -169,7 +169,7 @@ class MultiStart:
             return (top - value) / spread, -gradient / spread
 
         found, lowest = minimize_rows(
-            negative, whole, low, high, evaluations=evaluations, tolerance=self.tolerance, finish=LEADERS
+            negative, whole, low, high, evaluations=evaluations, tolerance=self.tolerance, finish=LEADERS, kinks=True
         )
         values = top - spread * torch.from_numpy(lowest)
         return torch.from_numpy(found), torch.where(torch.isfinite(values), values, -torch.inf)
