@@ -124,15 +124,17 @@ class MultiStart:
     def _climb(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Return decisions `"n d"`, the tops of hills among them, with their values `"n"`."""
         points, hints = region.points(self.screen, generator), region.hints
-        count = (len(points), (self.starts + 1) // 2)
+        first = len(points)
         if hints is not None and len(hints):
             hints = region.repaired(region.valid(hints))
             points = torch.cat([points, hints[region.feasible(hints)]])
-        values, level = screened_values(acquisition, points, count[0], self.starts)
-        # Hints take at most half of the starts: all of them may stand on one hill.
-        best_hints = count[0] + spread_best(points[count[0] :], values[count[0] :], count[1])
-        chosen = spread_best(points[: count[0]], values[: count[0]], self.starts - len(best_hints))
-        starts = points[torch.cat([best_hints, chosen])]
+        values, level = screened_values(acquisition, points, first, self.starts)
+        if self.starts == 1:
+            starts = points[spread_best(points, values, 1)]
+        else:  # hints take at most half of the starts: all of them may stand on one hill
+            best_hints = first + spread_best(points[first:], values[first:], (self.starts + 1) // 2)
+            chosen = spread_best(points[:first], values[:first], self.starts - len(best_hints))
+            starts = points[torch.cat([best_hints, chosen])]
         refined, refined_values = self._refine(acquisition, region, starts, level)
         if region.discrete:
             refined, refined_values = self._exchange(acquisition, region, refined, refined_values, level)
@@ -348,7 +350,7 @@ def spread_best(points: Tensor, values: Tensor, count: int) -> Tensor:
         chosen.append(rank)
         open_ranks &= np.square(places - places[rank]).sum(-1) >= apart**2
         open_ranks[rank] = False
-    return ranked[torch.tensor(chosen)]
+    return ranked[torch.tensor(chosen, dtype=torch.int64)]
 
 
 def _refine_constrained(

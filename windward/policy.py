@@ -198,8 +198,8 @@ def acquisition(score: Score, reduction: Reduction, device: torch.device) -> Acq
     if rough is score and simpler is reduction:
         return screened(score, reduction)
     draft = screened(rough, simpler)
-    sketchy = rough.draft() if isinstance(rough, ConfidenceScore) and rough.contexts.points.shape[1] > 1 else rough
-    if sketchy is not rough:  # with one context splits are small anyway
+    sketchy = rough.draft() if isinstance(rough, ConfidenceScore) and rough is not score else rough
+    if sketchy is not rough:
         sketch = screened(sketchy, simpler)
         if isinstance(draft, Screened) and isinstance(sketch, Screened):
             draft = replace(draft, ceiling=sketch.ceiling)

@@ -35,6 +35,8 @@ ROWS = 512
 LARGE_BLOCK = 2**27
 # Columns of a triangle multiplied at once: half of it is zeros, and of many strips most zeros are left out.
 STRIP = 256
+# Observations from which on products with a triangle are worth saving by strips, by single precision or not at all.
+LARGE = 2 * STRIP
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Observations:
     scale: float = 1.0  # one standardised unit, in the outcome's
     least: float = 0.0  # the least variance, standardised
     rough: bool = False  # for a draft: the inverse of the covariance itself may serve, at half the price of a gradient
+    single: bool = False  # for a draft's draft: many observations may be solved for in single precision, at half the price
 
     @cached_property
     def constants(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -57,6 +60,11 @@ class Observations:
         squares, unit = self.z.square().sum(-1), self.alpha.new_tensor
         weights = self.alpha * self.amplitude * self.scale
         return squares.mul_(-0.5), weights, unit(self.origin), unit(self.amplitude)
+
+    @cached_property
+    def single_inverse(self) -> Tensor:
+        """The inverse in single precision."""
+        return self.inverse.float()
 
     @cached_property
     def precision(self) -> Tensor:
@@ -80,7 +88,7 @@ def times_transposed(rows: Tensor, lower: Tensor, out: Tensor | None = None) -> 
     n = len(lower)
     flat = rows.reshape(-1, n)
     out = torch.empty_like(flat) if out is None else out.reshape(-1, n)
-    strip = STRIP if n >= 2 * STRIP and rows.device.type == "cpu" else n
+    strip = STRIP if n >= LARGE and rows.device.type == "cpu" else n
     for start in range(0, n, strip):
         stop = min(start + strip, n)
         torch.mm(flat[:, :stop], lower[start:stop, :stop].T, out=out[:, start:stop])
@@ -90,7 +98,7 @@ def times_transposed(rows: Tensor, lower: Tensor, out: Tensor | None = None) -> 
 def times_lower(rows: Tensor, lower: Tensor) -> Tensor:
     """Return `rows` `"*b n"` times a lower triangle `"n n"`."""
     n = len(lower)
-    if n < 2 * STRIP or rows.device.type != "cpu":
+    if n < LARGE or rows.device.type != "cpu":
         return rows @ lower
     flat = rows.reshape(-1, n)
     out = torch.empty_like(flat)
@@ -107,7 +115,8 @@ class Decisions:
         self.observations, self.inner, self.keep = observations, inner, x.requires_grad
         # With u = kx * inner the Gram matrix is u K^-1 u', its gradient in u then K^-1 u', which is there already; by the
         # factor's inverse it is t t' with twice the digits, and its gradient is one more product.
-        self.whole = self.keep and observations.rough and len(observations.inverse) < 2 * STRIP
+        self.whole = self.keep and observations.rough and len(observations.inverse) < LARGE
+        self.single = not self.keep and observations.single and len(observations.inverse) >= LARGE
         self.z = x * observations.rates
         kx = torch.addmm(observations.constants[0], self.z, observations.z.T)
         kx.sub_(self.z.square().sum(-1, keepdim=True), alpha=0.5)
@@ -117,19 +126,22 @@ class Decisions:
     def solves(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
         """Yield u and t `"b r n"`, block by block: u t' is the Gram matrix of the solves L^-1 (kx * inner_r)."""
         parts = blocks(len(self.kx), *self.inner.shape, self.kx.device)
+        kx, inner, inverse = self.kx, self.inner, self.observations.inverse
+        if self.single:
+            kx, inner, inverse = kx.float(), inner.float(), self.observations.single_inverse
         # Without a gradient to come all blocks are written over the first: fresh memory costs as much as the products.
-        spare = None if self.keep or len(parts) < 2 else self.kx.new_empty(2, parts[0].stop, *self.inner.shape)
+        spare = None if self.keep or len(parts) < 2 else kx.new_empty(2, parts[0].stop, *inner.shape)
         for block in parts:
-            here = self.kx if len(parts) == 1 else self.kx[block]
+            here = kx if len(parts) == 1 else kx[block]
             if spare is None:
-                u, t = here.unsqueeze(1) * self.inner, None
+                u, t = here.unsqueeze(1) * inner, None
             else:
                 u, t = spare[:, : len(here)]
-                torch.mul(here.unsqueeze(1), self.inner, out=u)
+                torch.mul(here.unsqueeze(1), inner, out=u)
             if self.whole:
                 t = u @ self.observations.precision
             else:
-                u = t = times_transposed(u, self.observations.inverse, t)
+                u = t = times_transposed(u, inverse, t)
             if self.keep:
                 self.solved.append((block, t))
             yield block, u, t
@@ -153,9 +165,9 @@ class _ProductMarginals(torch.autograd.Function):
         std, factor = torch.empty_like(mean), -(observations.amplitude**2)
         for block, u, t in decisions.solves():
             if parts.outer is None:
-                torch.add(prior, (u * t).sum(-1), alpha=factor, out=std[block])
+                torch.add(prior, (u * t).sum(-1).to(std), alpha=factor, out=std[block])
             else:
-                parts.recombined.put(std[block], prior, factor, torch.bmm(u, t.mT))
+                parts.recombined.put(std[block], prior, factor, torch.bmm(u, t.mT).to(std))
         std.clamp_min_(observations.least).sqrt_()
         ctx.kept = (decisions, parts, std, factor)
         return mean, std * observations.scale if decisions.keep else std.mul_(observations.scale)

@@ -20,7 +20,7 @@ from torch import Tensor
 from windward.contexts import Contexts
 from windward.errors import SolverError
 from windward.surrogate.kernel import KernelName, kernel_value, squared_distances
-from windward.surrogate.marginals import Observations, blocks, product_marginals
+from windward.surrogate.marginals import LARGE, Observations, blocks, product_marginals
 from windward.surrogate.paths import Path, draw_path
 from windward.surrogate.slopes import ContextSlopes, SlopedContexts, context_slopes
 from windward.surrogate.splits import SPLIT_RESIDUAL, Split, rough_split, split
@@ -86,7 +86,7 @@ class GaussianPosterior:
     shift: float
     scale: float
     base: int  # rows that were factorised at once; the others came row by row
-    residual: float = SPLIT_RESIDUAL  # what the splits of contexts leave
+    drafted: int = 0  # 1 for a draft, 2 for a draft's draft
     _prepared: dict[str, tuple[Tensor, object]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -124,7 +124,8 @@ class GaussianPosterior:
             origin=self.hyperparameters.mean * scale + self.shift,
             scale=scale,
             least=LEAST_VARIANCE * amplitude,
-            rough=self.residual > SPLIT_RESIDUAL,
+            rough=self.drafted > 0,
+            single=self.drafted > 1,
         )
 
     def means(self, x: Tensor, points: Tensor) -> Tensor:
@@ -258,14 +259,22 @@ class GaussianPosterior:
     def draft(self) -> GaussianPosterior:
         """Return this posterior with contexts split less finely: cheaper, and near enough to find hills by.
 
-        The variance is off by at most 2 sqrt(n) `DRAFT_RESIDUAL` of the amplitude, in practice far less. Where kernels do
-        not split, this posterior itself. A draft's draft is cheaper still.
+        The deviation is off by no more than the root of what the splits leave, in practice by far less. A draft's draft is
+        cheaper still, and solves in single precision. Where neither is cheaper, this posterior itself.
         """
-        if self.kernel != "squared_exponential":
+        most = 2 if self.zc.shape[1] > 1 or self.size >= LARGE else 1  # a small draft with one context is cheap enough
+        if self.kernel != "squared_exponential" or self.drafted >= most:
             return self
+        return replace(self, drafted=self.drafted + 1, _prepared={})
+
+    @cached_property
+    def residual(self) -> float:
+        """What the splits of contexts leave."""
+        if self.drafted == 0:
+            return SPLIT_RESIDUAL
         share = math.sqrt(float(self.noise.min()) / self.hyperparameters.amplitude)
-        left = DRAFT_RESIDUAL if self.residual == SPLIT_RESIDUAL else SKETCH_RESIDUAL
-        return replace(self, residual=max(SPLIT_RESIDUAL, left * min(1.0, share)), _prepared={})
+        left = DRAFT_RESIDUAL if self.drafted == 1 else SKETCH_RESIDUAL
+        return max(SPLIT_RESIDUAL, left * min(1.0, share))
 
     def sloped(self, points: Tensor) -> SlopedContexts:
         """Return what every decision shares when slopes at these contexts are asked for."""
@@ -280,7 +289,7 @@ class GaussianPosterior:
 
         Those of a draft always are: it is made for a search, and its splits cost little.
         """
-        if count * self.size > FEW or self.residual > SPLIT_RESIDUAL:
+        if count * self.size > FEW or self.drafted:
             return True
         return what in self._prepared and self._prepared[what][0] is points
 
@@ -291,7 +300,7 @@ class GaussianPosterior:
         if not self.splits(points, count, "split"):
             kc = factors(self.zc)
             return Split(kc, None, kc)
-        if self.residual > SPLIT_RESIDUAL:
+        if self.drafted:
             return self._once(
                 "split", points, lambda: rough_split(factors, self.inputs.c(points), self.zc, self.residual)
             )

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from windward.surrogate.kernel import kernel_value, slope_value, squared_distances
-from windward.surrogate.marginals import Decisions, Observations
+from windward.surrogate.marginals import Decisions, Observations, times_lower, times_transposed
 from windward.surrogate.splits import SPLIT_RESIDUAL, Forms, quadratic_forms, rough_split, split
 
 if TYPE_CHECKING:
@@ -81,13 +81,19 @@ def _directly(posterior: GaussianPosterior, x: Tensor, points: Tensor) -> tuple[
     s = squared_distances(posterior.inputs.x(x), posterior.zx)[:, None, :] + squared_distances(zc, posterior.zc)
     k = amplitude * kernel_value(posterior.kernel, s)  # "b m n"
     steep = 2.0 * amplitude * slope_value(posterior.kernel, s)
-    solved = k @ posterior.inverse.T
+    inverse = posterior.inverse
+    if k.requires_grad:
+        solved = k @ inverse.T
+        weights = solved @ inverse  # (K + N)^-1 k, once in place of L^-1 of every slope
+    else:
+        solved = times_transposed(k, inverse)
+        weights = times_lower(solved, inverse)
     gaps = (zc[:, None, :] - posterior.zc) * posterior.inputs.c_rates  # "m n k"
     means, crossed = [], []
     for gap in gaps.unbind(-1):
         slope = steep * gap
         means.append(slope @ posterior.alpha)
-        crossed.append(((slope @ posterior.inverse.T) * solved).sum(-1))
+        crossed.append((slope * weights).sum(-1))
     empty = s.new_zeros(*s.shape[:2], 0)
     return (
         k @ posterior.alpha,
@@ -112,7 +118,7 @@ class _Slopes(torch.autograd.Function):
         base = torch.zeros_like(means[0]) if len(means) else means.new_zeros(means.shape[1])
         base[: shared.count] = prior
         for block, u, t in decisions.solves():
-            shared.forms.put(found[block], base, factor, torch.bmm(u, t.mT))
+            shared.forms.put(found[block], base, factor, torch.bmm(u, t.mT).to(found))
         std = found[:, : shared.count].clamp_min_(observations.least).sqrt_()
         rest = (len(x), -1, shared.count)
         # d std = d variance / (2 std); where the variance is rounding its slope is too.
