@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windward as ww
-from windward.bfgs import minimize_rows
 from windward.maximize import MultiStart, OverGrid, spread_best
 from windward.region import LEAST_DISTANCE, Region
 
@@ -25,79 +24,6 @@ def cube(d):
 def bump(center, sharpness=20.0):
     center = torch.as_tensor(center, dtype=torch.float64)
     return lambda x: torch.exp(-sharpness * (x - center).square().sum(-1))
-
-
-# -- the batched BFGS ----------------------------------------------------------------------------------------------
-
-
-def rosenbrock(x):
-    value = 100 * (x[:, 1] - x[:, 0] ** 2) ** 2 + (1 - x[:, 0]) ** 2
-    slope = np.stack(
-        [-400 * x[:, 0] * (x[:, 1] - x[:, 0] ** 2) - 2 * (1 - x[:, 0]), 200 * (x[:, 1] - x[:, 0] ** 2)], axis=1
-    )
-    return value, slope
-
-
-@pytest.mark.parametrize(("low", "high"), [((-2, -2), (2, 2)), ((-2, -2), (0.5, 2)), ((-1.5, 0.3), (0.2, 0.9))])
-def test_bfgs_matches_scipy_inside_bounds(low, high):
-    rng = np.random.default_rng(0)
-    starts = rng.uniform(low, high, size=(12, 2))
-    low, high = np.broadcast_to(low, (12, 2)).astype(float), np.broadcast_to(high, (12, 2)).astype(float)
-    found, values = minimize_rows(rosenbrock, starts, low, high, evaluations=300, tolerance=1e-9)
-    for start, x, value in zip(starts, found, values, strict=True):
-        want = scipy.optimize.minimize(
-            lambda z: rosenbrock(z[None])[0][0],
-            start,
-            jac=lambda z: rosenbrock(z[None])[1][0],
-            method="L-BFGS-B",
-            bounds=list(zip(low[0], high[0], strict=True)),
-        )
-        assert value <= want.fun + 1e-6
-        assert (x >= low[0]).all() and (x <= high[0]).all()
-
-
-@given(st.integers(1, 8), st.integers(0, 20))
-def test_bfgs_solves_box_constrained_quadratics(d, seed):
-    """A separable-by-rotation convex quadratic against scipy's bounded least squares."""
-    rng = np.random.default_rng(seed)
-    a, b = rng.normal(size=(d + 3, d)), rng.normal(size=d + 3) * 2
-    want = scipy.optimize.lsq_linear(a, b, bounds=(0, 1), tol=1e-14)
-
-    def function(x):
-        residual = x @ a.T - b
-        return 0.5 * (residual**2).sum(-1), residual @ a
-
-    starts = rng.uniform(size=(4, d))
-    _, values = minimize_rows(function, starts, np.zeros((4, d)), np.ones((4, d)), evaluations=500, tolerance=1e-10)
-    assert values.max() <= want.cost + 1e-7 * (1 + want.cost)
-
-
-def test_bfgs_holds_pinned_variables_and_survives_nan():
-    low, high = np.zeros((2, 2)), np.ones((2, 2))
-    low[0, 1] = high[0, 1] = 0.7
-
-    def function(x):
-        value = ((x - 0.2) ** 2).sum(-1)
-        value[x[:, 0] > 0.9] = np.nan
-        return value, 2 * (x - 0.2)
-
-    found, _ = minimize_rows(function, np.array([[0.8, 0.7], [0.85, 0.4]]), low, high, evaluations=50, tolerance=1e-9)
-    assert found[0].tolist() == pytest.approx([0.2, 0.7]) and found[1].tolist() == pytest.approx([0.2, 0.2])
-    _, stuck = minimize_rows(function, np.array([[0.95, 0.4]]), low[1:], high[1:], evaluations=50, tolerance=1e-9)
-    assert np.isnan(stuck[0])
-
-
-def test_bfgs_never_asks_for_more_than_it_may():
-    calls = []
-
-    def function(x):
-        calls.append(len(x))
-        return rosenbrock(x)
-
-    minimize_rows(
-        function, np.full((3, 2), -1.2), np.full((3, 2), -2.0), np.full((3, 2), 2.0), evaluations=7, tolerance=1e-9
-    )
-    assert len(calls) == 7
 
 
 # -- MultiStart ----------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import math
 from dataclasses import is_dataclass
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import assume, given, settings
@@ -372,6 +373,27 @@ def test_total_variation_at_its_kinks():
         some = random_contexts(9, zeros=0.5, seed=seed)
         worst = TotalVariation().worst_case(normal(9, seed=seed), some, 2.0)
         assert float(worst.multiplier) == 0.0 and float(worst.weights.min()) >= 0.0
+
+
+@pytest.mark.parametrize("empty", [0.0, 0.5])
+@pytest.mark.parametrize("radius", [0.0, 0.1, 0.7, 1.5, 2.0])
+def test_total_variation_of_many_points(radius, empty):
+    """By moving mass one point after the other, with points of very different weight and points without any."""
+    rng = np.random.default_rng(int(10 * radius))
+    for n in (300, 1000):
+        p = rng.exponential(size=n) ** 4 * (rng.uniform(size=n) >= empty)
+        p /= p.sum()
+        values = rng.normal(size=(5, n))
+        worst = ww.TotalVariation().worst_case(
+            torch.from_numpy(values), Contexts(torch.zeros(n, 1).double(), torch.from_numpy(p)), radius
+        )
+        for f, value, weights in zip(values, worst.value.tolist(), worst.weights, strict=True):
+            q, left = p.copy(), radius / 2
+            for place in np.argsort(-f):
+                taken = min(left, q[place])
+                q[place], left = q[place] - taken, left - taken
+            q[f.argmin()] += 1.0 - q.sum()
+            assert value == pytest.approx(q @ f, abs=1e-12) and np.allclose(weights, q, atol=1e-12)
 
 
 def test_mmd_with_few_contexts():

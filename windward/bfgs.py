@@ -54,8 +54,8 @@ def minimize_rows(
     variable is held. A row stops when its projected gradient is
     below `tolerance`, when two steps in a row improve it by less than `tolerance` of its size, or in a kink. `finish=(after,
     rows)`: only the lowest row is wanted, so others stop where they cannot become it, and after that many calls only the
-    lowest so many go on. `first_step` is the longest step, in any variable, of a row that knows no
-    curvature yet. With `kinks` failed trial points turn the direction; without, as suits smooth functions, they shorten the step.
+    lowest so many go on. `first_step` is the longest step, in any variable, of a row that knows no curvature yet. With
+    `kinks` failed trial points turn the direction; without, as suits smooth functions, they shorten the step.
     """
     x = np.clip(start, low, high)
     value, gradient = function(x)

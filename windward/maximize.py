@@ -257,7 +257,9 @@ def values_of(acquisition: Acquisition, points: Tensor) -> Tensor:
     return torch.where(torch.isfinite(values), values, -torch.inf)
 
 
-def screened_values(acquisition: Acquisition, points: Tensor, first: int, starts: int) -> tuple[Tensor, tuple[float, float]]:
+def screened_values(
+    acquisition: Acquisition, points: Tensor, first: int, starts: int
+) -> tuple[Tensor, tuple[float, float]]:
     """Return the acquisition at points `"n d"`, the `first` of them apart from the others, and its `_level`.
 
     Of one with a ceiling or a draft, minus infinity where that does not make the point one of the best starts.

@@ -342,7 +342,8 @@ def _worst(ball: Ball, radius: float) -> Callable[[Tensor], Tensor]:
             return ball(values, radius).value
         # The worst case moves with the values by the weights alone; the multiplier's gradient would be built for nothing.
         weights = ball(values.detach(), radius).weights
-        return torch.linalg.vecdot(weights, values)
+        value: Tensor = torch.linalg.vecdot(weights, values)
+        return value
 
     return worst
 

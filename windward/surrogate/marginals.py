@@ -52,7 +52,9 @@ class Observations:
     scale: float = 1.0  # one standardised unit, in the outcome's
     least: float = 0.0  # the least variance, standardised
     rough: bool = False  # for a draft: the inverse of the covariance itself may serve, at half the price of a gradient
-    single: bool = False  # for a draft's draft: many observations may be solved for in single precision, at half the price
+    single: bool = (
+        False  # for a draft's draft: many observations may be solved for in single precision, at half the price
+    )
 
     @cached_property
     def constants(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -109,7 +111,7 @@ def times_lower(rows: Tensor, lower: Tensor) -> Tensor:
 
 
 class Decisions:
-    """One evaluation's decisions `"b d"`: their factors `kx` `"b n"` against the observations, their solves, and the way back."""
+    """One evaluation's decisions `"b d"`: factors `kx` `"b n"` against the observations, solves, and the way back."""
 
     def __init__(self, x: Tensor, observations: Observations, inner: Tensor) -> None:
         self.observations, self.inner, self.keep = observations, inner, x.requires_grad
@@ -125,7 +127,7 @@ class Decisions:
 
     def solves(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
         """Yield u and t `"b r n"`, block by block: u t' is the Gram matrix of the solves L^-1 (kx * inner_r)."""
-        parts = blocks(len(self.kx), *self.inner.shape, self.kx.device)
+        parts = blocks(len(self.kx), len(self.inner), self.inner.shape[1], self.kx.device)
         kx, inner, inverse = self.kx, self.inner, self.observations.inverse
         if self.single:
             kx, inner, inverse = kx.float(), inner.float(), self.observations.single_inverse

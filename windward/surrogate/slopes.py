@@ -34,7 +34,9 @@ class ContextSlopes(NamedTuple):
     std_gradient: Tensor
 
 
-def context_slopes(posterior: GaussianPosterior, x: Tensor, points: Tensor, observations: Observations) -> ContextSlopes:
+def context_slopes(
+    posterior: GaussianPosterior, x: Tensor, points: Tensor, observations: Observations
+) -> ContextSlopes:
     """Return mean, deviation and their context gradients for decisions `"b d"` and contexts `"n k"`, in the outcome's units."""
     if posterior.kernel == "squared_exponential" and posterior.splits(points, len(x), "slopes"):
         mean, std, *gradients = _Slopes.apply(x, observations, posterior.sloped(points))  # type: ignore[no-untyped-call]
@@ -66,7 +68,9 @@ class SlopedContexts:
             return torch.cat([kc, *slopes])
 
         parts = (
-            rough_split(factors, zc, observed, residual) if residual > SPLIT_RESIDUAL else split(factors(observed), residual)
+            rough_split(factors, zc, observed, residual)
+            if residual > SPLIT_RESIDUAL
+            else split(factors(observed), residual)
         )
         stacked, outer, inner = parts.kc, parts.outer, parts.inner
         if outer is None:  # no low rank: every observation is a column of its own

@@ -3,7 +3,7 @@
 `split` is exact to rounding: cross approximation with full pivoting over the whole kernel. `rough_split`, for drafts, is a
 pivoted Cholesky factorisation (Harbrecht et al. 2012) of the kernel among the observed contexts, or among the points, whichever
 needs fewer pivots: k(c, o) = k(c, P) K_PP^-1 k(P, o) up to sqrt(e_c e_o), where e = 1 - k(., P) K_PP^-1 k(P, .) is what the
-pivots P leave. It never looks at the whole kernel, so it costs next to nothing, and gradients come along by differentiating k(c, P).
+pivots P leave. It never looks at the whole kernel, so it costs next to nothing, and slopes in c are those of k(c, P).
 
 With either, the variance needs the quadratic forms of the rows of `outer` in one Gram matrix for each decision, linear in it.
 """
@@ -154,10 +154,9 @@ def rough_split(stacked: Callable[[Tensor], Tensor], zc: Tensor, observed: Tenso
     """
     limit = min(len(zc) // 2, len(observed) - 1)
     side, (pivots, rows) = observed, _pivots(observed.cpu().numpy(), left, limit)
-    if 0 < len(pivots) <= limit:
-        fewer = _pivots(zc.cpu().numpy(), left, len(pivots) - 1)
-        if len(fewer[0]) < len(pivots):
-            side, (pivots, rows) = zc, fewer
+    fewer = _pivots(zc.cpu().numpy(), left, len(pivots) - 1)
+    if len(fewer[0]) < len(pivots):
+        side, (pivots, rows) = zc, fewer
     kc = stacked(observed)
     if not 0 < len(pivots) <= limit:
         return Split(kc, None, kc)

@@ -1,0 +1,168 @@
+"""The batched BFGS: bounds, smooth functions against scipy, kinks against linear and quadratic programmes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.optimize
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windward.bfgs import minimize_rows
+
+
+def rosenbrock(x):
+    value = 100 * (x[:, 1] - x[:, 0] ** 2) ** 2 + (1 - x[:, 0]) ** 2
+    slope = np.stack(
+        [-400 * x[:, 0] * (x[:, 1] - x[:, 0] ** 2) - 2 * (1 - x[:, 0]), 200 * (x[:, 1] - x[:, 0] ** 2)], axis=1
+    )
+    return value, slope
+
+
+@pytest.mark.parametrize(("low", "high"), [((-2, -2), (2, 2)), ((-2, -2), (0.5, 2)), ((-1.5, 0.3), (0.2, 0.9))])
+def test_bfgs_matches_scipy_inside_bounds(low, high):
+    rng = np.random.default_rng(0)
+    starts = rng.uniform(low, high, size=(12, 2))
+    low, high = np.broadcast_to(low, (12, 2)).astype(float), np.broadcast_to(high, (12, 2)).astype(float)
+    found, values = minimize_rows(rosenbrock, starts, low, high, evaluations=300, tolerance=1e-9)
+    for start, x, value in zip(starts, found, values, strict=True):
+        want = scipy.optimize.minimize(
+            lambda z: rosenbrock(z[None])[0][0],
+            start,
+            jac=lambda z: rosenbrock(z[None])[1][0],
+            method="L-BFGS-B",
+            bounds=list(zip(low[0], high[0], strict=True)),
+        )
+        assert value <= want.fun + 1e-6
+        assert (x >= low[0]).all() and (x <= high[0]).all()
+
+
+@given(st.integers(1, 8), st.integers(0, 20))
+def test_bfgs_solves_box_constrained_quadratics(d, seed):
+    """A separable-by-rotation convex quadratic against scipy's bounded least squares."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=(d + 3, d)), rng.normal(size=d + 3) * 2
+    want = scipy.optimize.lsq_linear(a, b, bounds=(0, 1), tol=1e-14)
+
+    def function(x):
+        residual = x @ a.T - b
+        return 0.5 * (residual**2).sum(-1), residual @ a
+
+    starts = rng.uniform(size=(4, d))
+    _, values = minimize_rows(function, starts, np.zeros((4, d)), np.ones((4, d)), evaluations=500, tolerance=1e-10)
+    assert values.max() <= want.cost + 1e-7 * (1 + want.cost)
+
+
+def test_bfgs_holds_pinned_variables_and_survives_nan():
+    low, high = np.zeros((2, 2)), np.ones((2, 2))
+    low[0, 1] = high[0, 1] = 0.7
+
+    def function(x):
+        value = ((x - 0.2) ** 2).sum(-1)
+        value[x[:, 0] > 0.9] = np.nan
+        return value, 2 * (x - 0.2)
+
+    found, _ = minimize_rows(function, np.array([[0.8, 0.7], [0.85, 0.4]]), low, high, evaluations=50, tolerance=1e-9)
+    assert found[0].tolist() == pytest.approx([0.2, 0.7]) and found[1].tolist() == pytest.approx([0.2, 0.2])
+    _, stuck = minimize_rows(function, np.array([[0.95, 0.4]]), low[1:], high[1:], evaluations=50, tolerance=1e-9)
+    assert np.isnan(stuck[0])
+
+
+def test_bfgs_never_asks_for_more_than_it_may():
+    calls = []
+
+    def function(x):
+        calls.append(len(x))
+        return rosenbrock(x)
+
+    minimize_rows(
+        function, np.full((3, 2), -1.2), np.full((3, 2), -2.0), np.full((3, 2), 2.0), evaluations=7, tolerance=1e-9
+    )
+    assert len(calls) == 7
+
+
+# -- kinks ---------------------------------------------------------------------------------------------------------
+
+
+def highest_of(rng, pieces, d):
+    """Return the maximum of paraboloids as a function of rows, and its minimum over the unit cube."""
+    centers, offsets = rng.uniform(-0.5, 1.5, size=(pieces, d)), rng.uniform(0, 0.5, size=pieces)
+    slopes, bend = rng.normal(size=(pieces, d)) * 3, rng.uniform(0.1, 2.0, size=pieces)
+
+    def each(x):
+        return bend * ((x[:, None] - centers) ** 2).sum(-1) + x @ slopes.T + offsets
+
+    def function(x):
+        values = each(x)
+        top = values.argmax(-1)
+        gradient = 2 * bend[top, None] * (x - centers[top]) + slopes[top]
+        return values.max(-1), gradient
+
+    best = np.inf
+    for start in rng.uniform(size=(3, d)):
+        answer = scipy.optimize.minimize(
+            lambda z: z[-1],
+            np.r_[start, each(start[None]).max()],
+            jac=lambda z: np.r_[np.zeros(d), 1.0],
+            bounds=[(0, 1)] * d + [(None, None)],
+            constraints={"type": "ineq", "fun": lambda z: z[-1] - each(z[None, :-1])[0]},
+            method="SLSQP",
+            options={"ftol": 1e-12, "maxiter": 300},
+        )
+        best = min(best, each(answer.x[None, :-1].clip(0, 1)).max())
+    return function, best
+
+
+@given(st.integers(2, 6), st.integers(1, 4), st.integers(0, 30))
+def test_kinks_are_found_in_few_evaluations(pieces, d, seed):
+    rng = np.random.default_rng(seed)
+    function, best = highest_of(rng, pieces, d)
+    starts, low, high = rng.uniform(size=(8, d)), np.zeros((8, d)), np.ones((8, d))
+    _, values = minimize_rows(function, starts, low, high, evaluations=60, tolerance=1e-6, finish=(8, 3), kinks=True)
+    spread = np.quantile(function(rng.uniform(size=(500, d)))[0], 0.25) - best
+    assert values.min() <= best + 2e-2 * spread + 1e-9
+
+
+def test_with_kinks_far_fewer_evaluations_are_needed():
+    """Over random maxima in the plane: what is left of the way to the optimum after 12 evaluations."""
+    left = {True: [], False: []}
+    for seed in range(30):
+        for kinks in left:
+            rng = np.random.default_rng(seed)
+            function, best = highest_of(rng, 5, 2)
+            box = rng.uniform(size=(8, 2)), np.zeros((8, 2)), np.ones((8, 2))
+            _, values = minimize_rows(function, *box, evaluations=12, tolerance=1e-6, kinks=kinks)
+            left[kinks].append(max(values.min() - best, 1e-12))
+    logs = {kinks: np.log10(each).mean() for kinks, each in left.items()}
+    assert logs[True] <= logs[False] - 0.3, logs
+
+
+def test_a_kink_with_values_that_are_not_finite():
+    def function(x):
+        value = np.abs(x - 0.3).sum(-1)
+        value[(x < 0.25).any(-1)] = np.nan
+        return value, np.where(np.isnan(value)[:, None], np.nan, np.sign(x - 0.3))
+
+    starts = np.array([[0.9, 0.8], [0.5, 0.95], [0.31, 0.6]])
+    found, values = minimize_rows(
+        function, starts, np.zeros((3, 2)), np.ones((3, 2)), evaluations=80, tolerance=1e-6, kinks=True
+    )
+    assert np.isfinite(found).all() and values.min() < 0.02
+
+
+def test_rows_without_hope_are_left():
+    """Two bowls, one ten higher: a start in it is given up long before it has converged."""
+    evaluated = []
+
+    def function(x):
+        evaluated.append(len(x))
+        high = x[:, 0] > 5
+        value = np.where(high, 10 + (x[:, 0] - 8) ** 4, (x[:, 0] - 2) ** 4)
+        return value, np.where(high, 4 * (x[:, 0] - 8) ** 3, 4 * (x[:, 0] - 2) ** 3)[:, None]
+
+    starts, low, high = np.array([[1.0], [9.0]]), np.zeros((2, 1)), np.full((2, 1), 10.0)
+    _, values = minimize_rows(function, starts, low, high, evaluations=40, tolerance=1e-12, finish=(40, 2))
+    assert evaluated.count(2) <= 7 and values[0] < 1e-6
+    evaluated.clear()
+    minimize_rows(function, starts, low, high, evaluations=40, tolerance=1e-12)
+    assert evaluated.count(2) > 7
