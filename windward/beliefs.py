@@ -161,7 +161,6 @@ class ConfidenceScore:
         mean, std = self.posterior.marginals(x, points)
         if reduction.extra == "lower":
             return reduction(torch.add(mean, std, alpha=width), torch.add(mean, std, alpha=-width))
-        # Of a screen the sum is written over the mean: fresh memory costs more than the sum.
         return reduction(torch.add(mean, std, alpha=width))
 
     def draft(self) -> ConfidenceScore:

@@ -1,21 +1,21 @@
 """Batched BFGS inside bounds: every row is a problem of its own, and each evaluation serves all rows that still move.
 
 Each row keeps its own inverse Hessian H, direction and step. One evaluation advances every row: a row whose trial point passes
-Armijo's condition takes it and chooses a new direction, a row whose trial point fails learns from it where it is, a row that
-has converged is dropped from the batch. Bounds are kept by projection: variables on a bound whose gradient points outward
-are held there, so a solution on a bound is on it exactly.
+Armijo's condition takes it and chooses a new direction, a row whose trial point fails stays, and shortens its step or, where
+there may be kinks, turns; a row that has converged is dropped from the batch. Bounds are kept by projection: variables on a
+bound whose gradient points outward are held there, so a solution on a bound is on it exactly.
 
 The inverse Hessian is kept whole, not as a history of steps: decisions and hyper-parameters have few dimensions, where one
 product for all rows is cheaper than a loop over remembered steps, and at kinks it forgets nothing.
 
-The functions of this package have kinks: minima over contexts, worst cases. Beyond a kink the gradient is another, and a line
-search can only creep towards it. So a failed trial point adds its tangent, as in bundle methods (Kiwiel 1985): the next step
-goes down from the higher of two tangents, the new one and the mixture g of those before, in the metric of H,
+Acquisitions have kinks: minima over contexts, worst cases. Beyond a kink the gradient is another, and a line search can only
+creep towards it. So with `kinks` a failed trial point adds its tangent, as in bundle methods (Kiwiel 1985): the next step goes
+down from the higher of two tangents, the new one and the mixture g of those before, in the metric of H,
 
     min_d  max(g.d - e, g'.d - e') + d'(s H)^-1 d / 2,      d = -s H (g + t (g' - g)),  t in [0, 1] in closed form,
 
-where e is how far a tangent lies below the function at the row's point and s its step. Half of |g|^2 in that metric, and e, is
-the gain that the model promises: where it is nothing, the row is in a kink's lowest place.
+where e is how far a tangent lies below the function at the row's point and s its step. With the mixture for g the model
+promises a decrease of e + g' s H g / 2, the row's `gain`; near zero no direction leads down: the bottom of a kink.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ ValueAndGradient: TypeAlias = Callable[[Array], tuple[Array, Array]]
 
 ARMIJO = 1e-4  # the usual share of the predicted decrease that a step must reach
 LONGEST_FIRST_STEP = 0.1  # of the unit cube
-KINK = 10.0  # tolerances of promised gain below which a row in a kink is done
-# Rows that would not reach the lowest with so many times their promised gain are left, after so many evaluations.
+KINK = 10.0  # a row in a kink is done where its promised gain is below so many tolerances, in the function's own units
+# Rows that so many times their promised gain would not bring down to the lowest are left, after so many evaluations.
 HOPE, PATIENCE = 10.0, 6
 
 
@@ -51,11 +51,11 @@ def minimize_rows(
     """Return minimisers `"b d"` and values `"b"` from the starts, with at most `evaluations` calls of `function`.
 
     `function` maps points `"a d"` to values `"a"` and gradients `"a d"`; `low` and `high` are `"b d"`, equal where a
-    variable is held. A row stops when its projected gradient is
-    below `tolerance`, when two steps in a row improve it by less than `tolerance` of its size, or in a kink. `finish=(after,
-    rows)`: only the lowest row is wanted, so others stop where they cannot become it, and after that many calls only the
-    lowest so many go on. `first_step` is the longest step, in any variable, of a row that knows no curvature yet. With
-    `kinks` failed trial points turn the direction; without, as suits smooth functions, they shorten the step.
+    variable is held. A row stops when its projected gradient is below `tolerance`, when two steps in a row improve it by less
+    than `tolerance` of its size, or in a kink. `finish=(after, rows)`: only the lowest row is wanted, so others stop where ten
+    times their promised gain would not make them it, and after that many calls only the lowest so many go on. `first_step` is
+    the longest step, in any variable, of a row that knows no curvature yet. With `kinks` failed trial points turn the
+    direction; without, as suits smooth functions, they shorten the step.
     """
     x = np.clip(start, low, high)
     value, gradient = function(x)
@@ -64,7 +64,7 @@ def minimize_rows(
     for made in range(1, evaluations):
         if finish is not None:
             if made >= PATIENCE:
-                rows.done |= rows.value - HOPE * rows.gain > rows.value.min()
+                rows.done |= rows.value - HOPE * rows.gain > np.nanmin(rows.value)
             if made == finish[0]:
                 rows.done[np.argsort(rows.value, kind="stable")[finish[1] :]] = True
         moving = np.flatnonzero(~rows.done)
@@ -124,7 +124,7 @@ class _Rows:
         return free, np.where(held, 0.0, -_product(self.inverse_hessian[rows], free))
 
     def advance(self, rows: NDArray[np.int64], trial: Array, value: Array, gradient: Array) -> None:
-        """Take or shorten the step of each row, given its trial point's value and gradient."""
+        """Take the step of each row, or shorten or turn it, given its trial point's value and gradient."""
         move = trial - self.x[rows]
         predicted = (self.gradient[rows] * move).sum(-1)
         with np.errstate(invalid="ignore"):
@@ -159,15 +159,16 @@ class _Rows:
         tangent, below, step = self.tangent[rows], self.below[rows], self.step[rows]
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             change = gradient - tangent
-            # A function that is not convex may lie below its tangent.
+            # e' - e of the two tangents. A function that is not convex may lie below its tangent.
             lower = np.maximum(self.value[rows] - value + (gradient * move).sum(-1), 0.0) - below
             turned = step[:, None] * _product(self.inverse_hessian[rows], change)
-            share = -((turned * tangent).sum(-1) + lower) / (turned * change).sum(-1)
+            share = -((turned * tangent).sum(-1) + lower) / (turned * change).sum(-1)  # t
             usable = np.isfinite(share) & np.isfinite(value) & (share > 0.0)
             share = np.minimum(share, 1.0)
             tangent = np.where(usable[:, None], tangent + share[:, None] * change, tangent)
             below = np.where(usable, below + share * lower, below)
         free, direction = self._downhill(rows, tangent)
+        # The mixture is kept even where it does not lead down by the row's own gradient; the direction then is not.
         usable &= (direction * self.gradient[rows]).sum(-1) < 0.0
         self.tangent[rows], self.below[rows] = tangent, below
         self.direction[rows] = np.where(usable[:, None], direction, self.direction[rows])

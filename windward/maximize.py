@@ -115,7 +115,7 @@ class MultiStart:
         for some in torch.split(candidates, TOGETHER):
             scores = torch.cat([scores, values_of(acquisition, some)])
             errors = scores - drafted[: len(scores)]
-            # Another may be the best only if the draft is further below it than below any so far, by all they differ.
+            # Stop once even the next draft value, plus the largest error so far and once more their spread, is below the best.
             highest = drafted[len(scores) :].max() if len(scores) < len(drafted) else -torch.inf
             if bool(highest + 2.0 * errors.max() - errors.min() < scores.max()):
                 break
@@ -150,17 +150,17 @@ class MultiStart:
     ) -> tuple[Tensor, Tensor]:
         """Climb from every start over the continuous columns, the others held.
 
-        `level` is the top and the spread of the screened values: in units of the spread, a tolerance means the same
-        whatever the outcome's scale and offset.
+        `level` is the top and the spread of the screen: in units of the spread, a tolerance means the same whatever the
+        outcome's scale and offset.
         """
         top, spread = level
         moving = region.continuous
-        # Smooth ones stop before; with up to ten columns kinked ones gain less than 1e-3 of the screen's spread from 200.
+        # Smooth ones converge sooner; with up to ten columns 200 would bring kinked ones less than 1e-3 of the spread more.
         evaluations = max(24, 8 * starts.shape[1]) if self.evaluations is None else self.evaluations
         if not bool(moving.any()):
             return starts, values_of(acquisition, starts)
         if region.polytope is not None:
-            return _refine_constrained(acquisition, region, starts, level, evaluations)
+            return _refine_constrained(acquisition, region, starts, level, evaluations, self.tolerance)
         held = ~moving.numpy()
         whole = starts.numpy().copy()
         low, high = np.zeros_like(whole), np.ones_like(whole)
@@ -188,18 +188,19 @@ class MultiStart:
         order = values.argsort(descending=True)[: max(1, self.starts // 2)]
         points, values = points[order].clone(), values[order].clone()
         for _ in range(EXCHANGES):
-            moved = False
+            moved = torch.zeros(len(points), dtype=torch.bool)
             for row in range(len(points)):
                 near = region.neighbours(points[row])
                 scores = values_of(acquisition, near)
                 top = int(scores.argmax())
                 if scores[top] > values[row] + 1e-12 * (1.0 + values[row].abs()):
-                    points[row], values[row], moved = near[top], scores[top], True
-            if not moved:
+                    points[row], values[row], moved[row] = near[top], scores[top], True
+            if not bool(moved.any()):
                 break
-            refined, scores = self._refine(acquisition, region, points, level)
-            better = scores >= values
-            points, values = torch.where(better[:, None], refined, points), torch.where(better, scores, values)
+            refined, scores = self._refine(acquisition, region, points[moved], level)
+            better = scores >= values[moved]
+            rows = moved.nonzero()[:, 0][better]
+            points[rows], values[rows] = refined[better], scores[better]
         return points, values
 
 
@@ -260,9 +261,10 @@ def values_of(acquisition: Acquisition, points: Tensor) -> Tensor:
 def screened_values(
     acquisition: Acquisition, points: Tensor, first: int, starts: int
 ) -> tuple[Tensor, tuple[float, float]]:
-    """Return the acquisition at points `"n d"`, the `first` of them apart from the others, and its `_level`.
+    """Return the acquisition at points `"n d"`, the `first` of them from the screen, the others hints; its top and spread.
 
-    Of one with a ceiling or a draft, minus infinity where that does not make the point one of the best starts.
+    Of one with a ceiling or a draft, minus infinity where that does not make the point one of the best starts, screen and
+    hints ranked apart; the spread is then the ceiling's or the draft's.
     """
     if not isinstance(acquisition, Screened | Drafted):
         values = values_of(acquisition, points)
@@ -356,7 +358,12 @@ def spread_best(points: Tensor, values: Tensor, count: int) -> Tensor:
 
 
 def _refine_constrained(
-    acquisition: Acquisition, region: Region, starts: Tensor, level: tuple[float, float], evaluations: int
+    acquisition: Acquisition,
+    region: Region,
+    starts: Tensor,
+    level: tuple[float, float],
+    evaluations: int,
+    tolerance: float,
 ) -> tuple[Tensor, Tensor]:
     """Climb from each start by SLSQP along the constraints' affine hull; a result that leaves them is not used."""
     from scipy.optimize import LinearConstraint, minimize
@@ -382,7 +389,7 @@ def _refine_constrained(
             jac=True,
             method="SLSQP",
             constraints=[LinearConstraint(inner.sides, -np.inf, inner.room)],
-            options={"maxiter": evaluations, "ftol": 1e-10},
+            options={"maxiter": evaluations, "ftol": 0.01 * tolerance},
         )
         refined = start.clone()
         refined[moving] = torch.from_numpy(inner.at(answer.x))

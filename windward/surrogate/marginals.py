@@ -51,10 +51,10 @@ class Observations:
     origin: float = 0.0  # the prior mean, in the outcome's units
     scale: float = 1.0  # one standardised unit, in the outcome's
     least: float = 0.0  # the least variance, standardised
-    rough: bool = False  # for a draft: the inverse of the covariance itself may serve, at half the price of a gradient
-    single: bool = (
-        False  # for a draft's draft: many observations may be solved for in single precision, at half the price
-    )
+    # For a draft K^-1 may stand in for L^-1, with fewer digits: a gradient then needs one product, not two.
+    rough: bool = False
+    # For a draft's draft many observations may be solved for in single precision, at half the price.
+    single: bool = False
 
     @cached_property
     def constants(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -111,7 +111,9 @@ def times_lower(rows: Tensor, lower: Tensor) -> Tensor:
 
 
 class Decisions:
-    """One evaluation's decisions `"b d"`: factors `kx` `"b n"` against the observations, solves, and the way back."""
+    """The state of one evaluation: factors `kx` `"b n"` of the decisions against the observations, their solves, and what
+    the gradient needs. `keep` where one will be asked for; `whole` where K^-1 stands in for L^-1.
+    """  # noqa: D205
 
     def __init__(self, x: Tensor, observations: Observations, inner: Tensor) -> None:
         self.observations, self.inner, self.keep = observations, inner, x.requires_grad
@@ -126,7 +128,10 @@ class Decisions:
         self.solved: list[tuple[slice, Tensor]] = []
 
     def solves(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
-        """Yield u and t `"b r n"`, block by block: u t' is the Gram matrix of the solves L^-1 (kx * inner_r)."""
+        """Yield u and t `"b r n"`, block by block, with the Gram matrix u t' of the solves L^-1 (kx * inner_r).
+
+        They are these solves, both of them; where `whole`, kx * inner and its product with K^-1.
+        """
         parts = blocks(len(self.kx), len(self.inner), self.inner.shape[1], self.kx.device)
         kx, inner, inverse = self.kx, self.inner, self.observations.inverse
         if self.single:
@@ -149,7 +154,10 @@ class Decisions:
             yield block, u, t
 
     def gradient(self, grad_kx: Tensor, pulls: Iterator[Tensor]) -> Tensor:
-        """Return the gradient in the decisions: of `kx`, and of each block's t as half of what d (t t') gives."""
+        """Return the gradient in the decisions, given that in `kx` and, for each block, the product S t.
+
+        S is the symmetric gradient in the Gram matrix G = t t', of which t has 2 S t: the factor 2 is put in here.
+        """
         for (block, _), pull in zip(self.solved, pulls, strict=True):
             grad_u = pull if self.whole else times_lower(pull, self.observations.inverse)
             grad_kx[block].add_(grad_u.mul_(self.inner).sum(-2), alpha=2.0)

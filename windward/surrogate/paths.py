@@ -41,10 +41,11 @@ class Path:
         posterior = self.posterior
         zx, table = posterior.inputs.x(x), self._table(points)
         rows = zx.reshape(-1, zx.shape[-1])
-        size = max(1, (BLOCK if rows.device.type == "cpu" else LARGE_BLOCK) // len(table))
+        # Block by block the features stay in the cache; with many contexts the table must be read again for each.
+        size = max(1, BLOCK // len(table), len(points) // 2) if rows.device.type == "cpu" else LARGE_BLOCK // len(table)
         if rows.requires_grad or len(rows) <= size:
             centred = self._features(rows) @ table
-        else:  # block by block the features stay in the cache
+        else:
             centred = torch.cat([self._features(some) @ table for some in torch.split(rows, size)])
         centred = centred.reshape(*x.shape[:-1], len(points))
         if not self._factorises:

@@ -3,7 +3,7 @@
 `split` is exact to rounding: cross approximation with full pivoting over the whole kernel. `rough_split`, for drafts, is a
 pivoted Cholesky factorisation (Harbrecht et al. 2012) of the kernel among the observed contexts, or among the points, whichever
 needs fewer pivots: k(c, o) = k(c, P) K_PP^-1 k(P, o) up to sqrt(e_c e_o), where e = 1 - k(., P) K_PP^-1 k(P, .) is what the
-pivots P leave. It never looks at the whole kernel, so it costs next to nothing, and slopes in c are those of k(c, P).
+pivots P leave. It is found without the whole kernel, so it costs next to nothing, and slopes in c are those of k(c, P).
 
 With either, the variance needs the quadratic forms of the rows of `outer` in one Gram matrix for each decision, linear in it.
 """
@@ -128,7 +128,7 @@ def split(kc: Tensor, residual: float = SPLIT_RESIDUAL) -> Split:
     Each step takes the largest residual entry as pivot and subtracts its cross, so the residual is known exactly.
     """
     m, n = kc.shape
-    # Below: rank * n^2 (solves) + m * rank^2 (recombination) must stay well below the direct m * n^2.
+    # Beyond this rank the solves, rank * n^2, and their recombination would cost as much as the direct m * n^2.
     limit = min(m // 2, n - 1) if n > 1 else 0
     rows: list[Tensor] = []
     columns: list[Tensor] = []
@@ -147,14 +147,14 @@ def split(kc: Tensor, residual: float = SPLIT_RESIDUAL) -> Split:
 
 
 def rough_split(stacked: Callable[[Tensor], Tensor], zc: Tensor, observed: Tensor, left: float) -> Split:
-    """Split squared exponential context factors until their pivots leave at most `left` of any point's own.
+    """Split squared exponential context factors until the pivots leave at most `left` of the pivoted side's prior variance.
 
-    `stacked(z)` returns the factors of the scaled contexts `zc` `"m k"`, and perhaps their slopes, against `z` `"r k"`;
-    `observed` is `"n k"`.
+    `stacked(z)` returns the factors of the scaled contexts `zc` `"m k"`, and below them perhaps their slopes, against `z`
+    `"r k"`; `observed` is `"n k"`.
     """
     limit = min(len(zc) // 2, len(observed) - 1)
     side, (pivots, rows) = observed, _pivots(observed.cpu().numpy(), left, limit)
-    fewer = _pivots(zc.cpu().numpy(), left, len(pivots) - 1)
+    fewer = _pivots(zc.cpu().numpy(), left, len(pivots) - 1)  # given up as soon as it is not fewer
     if len(fewer[0]) < len(pivots):
         side, (pivots, rows) = zc, fewer
     kc = stacked(observed)
@@ -173,7 +173,7 @@ def _squared_exponential(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _pivots(z: Array, left: float, limit: int) -> tuple[list[int], Array]:
-    """Return the pivots among rows `"n k"` and the factor's rows `"r n"`; one more than `limit` where that is too few.
+    """Return the pivots among rows `"n k"` and the factor's rows `"r n"`; more than `limit` of them mean: not reached.
 
     Row by row in numpy: these are short vectors, on which a call costs more than its work.
     """
