@@ -34,6 +34,7 @@ LONGEST_FIRST_STEP = 0.1  # of the unit cube
 KINK = 10.0  # a row in a kink is done where its promised gain is below so many tolerances, in the function's own units
 # Rows that so many times their promised gain would not bring down to the lowest are left, after so many evaluations.
 HOPE, PATIENCE = 10.0, 6
+NEAR = 0.01  # of the unit cube: rows that have come so near to each other end in the same place
 
 
 def minimize_rows(
@@ -53,9 +54,9 @@ def minimize_rows(
     `function` maps points `"a d"` to values `"a"` and gradients `"a d"`; `low` and `high` are `"b d"`, equal where a
     variable is held. A row stops when its projected gradient is below `tolerance`, when two steps in a row improve it by less
     than `tolerance` of its size, or in a kink. `finish=(after, rows)`: only the lowest row is wanted, so others stop where ten
-    times their promised gain would not make them it, and after that many calls only the lowest so many go on. `first_step` is
-    the longest step, in any variable, of a row that knows no curvature yet. With `kinks` failed trial points turn the
-    direction; without, as suits smooth functions, they shorten the step.
+    times their promised gain would not make them it, and after that many calls only the lowest so many go on, of those within
+    `NEAR` of each other one. `first_step` is the longest step, in any variable, of a row that knows no curvature yet. With
+    `kinks` failed trial points turn the direction; without, as suits smooth functions, they shorten the step.
     """
     x = np.clip(start, low, high)
     value, gradient = function(x)
@@ -66,7 +67,7 @@ def minimize_rows(
             if made >= PATIENCE:
                 rows.done |= rows.value - HOPE * rows.gain > np.nanmin(rows.value)
             if made == finish[0]:
-                rows.done[np.argsort(rows.value, kind="stable")[finish[1] :]] = True
+                rows.leave_but(finish[1])
         moving = np.flatnonzero(~rows.done)
         if len(moving) == 0:
             break
@@ -115,6 +116,13 @@ class _Rows:
         self.done[rows] |= np.abs(free).max(-1) <= self.tolerance
         self.tangent[rows], self.below[rows] = gradient, 0.0
         self.gain[rows] = -0.5 * step * (direction * free).sum(-1)
+
+    def leave_but(self, count: int) -> None:
+        """Leave all but the `count` lowest rows, and of these what is near a lower one."""
+        order = np.argsort(self.value, kind="stable")
+        self.done[order[count:]] = True
+        for place, row in enumerate(order[1:count], 1):
+            self.done[row] |= np.abs(self.x[order[:place]] - self.x[row]).max(-1).min() <= NEAR
 
     def _downhill(self, rows: NDArray[np.int64], gradient: Array) -> tuple[Array, Array]:
         """Return a gradient without the variables that it holds on their bounds, and minus its product with H."""
