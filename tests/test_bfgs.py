@@ -166,3 +166,34 @@ def test_rows_without_hope_are_left():
     evaluated.clear()
     minimize_rows(function, starts, low, high, evaluations=40, tolerance=1e-12)
     assert evaluated.count(2) > 7
+
+
+def test_kinks_between_parabolas_are_reached_from_everywhere():
+    """Where H is far too long across a kink, steps by tangents must not end before it."""
+    rng = np.random.default_rng(0)
+    grid = np.linspace(0, 1, 20001)[:, None]
+    for _ in range(60):
+        bend, center, offset = rng.normal(size=5) ** 2 + 0.1, rng.uniform(0.2, 0.8, 5), rng.normal(size=5) * 0.1
+
+        def function(x, bend=bend, center=center, offset=offset):
+            values = bend * (x - center) ** 2 + offset
+            top = values.argmax(-1)
+            return values.max(-1), (2 * bend * (x - center))[np.arange(len(x)), top][:, None]
+
+        box = rng.random((8, 1)), np.zeros((8, 1)), np.ones((8, 1))
+        _, values = minimize_rows(function, *box, evaluations=400, tolerance=1e-6, kinks=True)
+        assert values.max() <= function(grid)[0].min() + 1e-4
+
+
+@pytest.mark.parametrize("extreme", [-np.inf, np.inf, np.nan])
+def test_a_row_that_is_not_finite_does_not_end_the_others(extreme):
+    def function(x):
+        value, gradient = rosenbrock(x)
+        return np.where(x[:, 0] > 1.9, extreme, value), gradient
+
+    starts, low, high = np.array([[-1.2, 1.0], [1.95, 0.0]]), np.full((2, 2), -2.0), np.full((2, 2), 2.0)
+    for kinks in (False, True):
+        _, values = minimize_rows(
+            function, starts, low, high, evaluations=200, tolerance=1e-9, finish=(8, 1), kinks=kinks
+        )
+        assert values[0] < 1e-6

@@ -480,3 +480,38 @@ def test_a_study_says_that_the_multiplier_has_no_gradient():
     study.run(quadratic, 5, progress=False)  # the design
     with pytest.raises(ww.IncompatibleError, match="no gradient"):
         study.ask()
+
+
+class Penalised:
+    """Not a ball: min_q q.f + |q - p|^2 over all q that sum to one, so its value is more than weights times values."""
+
+    steep = False
+
+    def distance(self, weights, contexts):
+        return (weights - contexts.weights).square().sum(-1)
+
+    def on(self, contexts):
+        p = contexts.weights
+
+        def worst(values, radius):
+            q = p - 0.5 * (values - values.mean(-1, keepdim=True)).detach()
+            value = (q * values).sum(-1) + (q - p).square().sum(-1)
+            return ww.WorstCase(value, q.to(torch.float32), torch.zeros_like(value))
+
+        return worst
+
+    def worst_case(self, values, contexts, radius):
+        return self.on(contexts)(values, radius)
+
+
+def test_a_divergence_of_ones_own_has_the_same_value_with_and_without_a_gradient(generator):
+    contexts = random_contexts(6)
+    reduction = ww.Robust(Penalised(), 0.1).bind(contexts, seen=6)
+    values = torch.rand(3, 6, generator=generator, dtype=torch.float64)
+    asked = values.clone().requires_grad_()
+    found = reduction(asked)
+    assert torch.allclose(found, reduction(values), atol=1e-12)
+    (gradient,) = torch.autograd.grad(found.sum(), asked)
+    step = 1e-6 * torch.randn(3, 6, generator=generator, dtype=torch.float64)
+    change = reduction(values + step) - reduction(values - step)
+    assert torch.allclose(2.0 * (gradient * step).sum(-1), change, rtol=1e-4, atol=1e-12)

@@ -125,3 +125,39 @@ def test_a_path_of_many_decisions_is_that_of_each():
     assert torch.allclose(path(x, points), each, atol=1e-10)
     assert torch.allclose(path(x.reshape(20, 15, 2), points), each.reshape(20, 15, 7), atol=1e-10)
     assert torch.allclose(path(x, points.clone()), each, atol=1e-10)  # other contexts, other table
+
+
+@pytest.mark.parametrize("noise", [1e-10, 1e-7])
+def test_drafts_keep_their_digits_where_the_noise_is_small(noise):
+    """By K^-1, or in single precision, nothing would be left of deviations like these."""
+    for n in (200, LARGE + 1):
+        posterior = posterior_of(n, noise)
+        points = 0.4 * torch.rand(80, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        x = torch.rand(6, 2, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+        std = posterior.marginals(x, points)[1]
+        for each in (posterior.draft(), posterior.draft().draft()):
+            for asked in (x, x.clone().requires_grad_()):
+                rough = each.marginals(asked, points)[1].detach()
+                assert float((std - rough).abs().max()) <= 0.02 * float(std.max())
+
+
+@pytest.mark.parametrize("least", [2.0, 2.0 * 0.5024999976158142, 2.3])
+def test_a_deviation_at_its_floor_has_no_slope(least):
+    posterior = posterior_of(30, 1e-3)
+    # All variances are below it; roots of some numbers are off in their last bit.
+    object.__setattr__(posterior, "_observations", replace(posterior._observations, least=least))
+    generator = torch.Generator().manual_seed(0)
+    x = torch.rand(4, 2, generator=generator, dtype=torch.float64).requires_grad_()
+    points = torch.rand(9, 2, generator=generator, dtype=torch.float64)
+    (slope,) = torch.autograd.grad(posterior.marginals(x, points)[1].sum(), x)
+    assert torch.equal(slope, torch.zeros_like(x))
+
+
+def test_slopes_of_no_decisions():
+    posterior = posterior_of(30)
+    points = torch.rand(40, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    for each in (posterior, posterior.draft()):
+        assert [tuple(part.shape) for part in each.context_slopes(torch.zeros(0, 2).double(), points)] == [
+            *((0, 40),) * 2,
+            *((0, 40, 2),) * 2,
+        ]

@@ -293,6 +293,15 @@ def test_wasserstein_multipliers_on_a_grid_are_between_one_sided_slopes(radius):
     assert bool((here.multiplier <= slopes[0] + 1e-6).all()) and bool((here.multiplier >= slopes[1] - 1e-6).all())
 
 
+def test_a_wasserstein_draft_stays_in_the_ball_whatever_else_is_in_the_batch():
+    contexts = Contexts(torch.arange(4.0)[:, None], torch.tensor([0.0, 0.0, 1.0, 0.0]))
+    values, radius = torch.tensor([[0.0, 2.0, 2.0, 0.0], [0.0, 3.0, 5.0, 1.0]]), torch.tensor([1.0, 0.3])
+    ball = Wasserstein().on(contexts)
+    weights = ball.draft()(values, radius).weights
+    assert (Wasserstein().distance(weights, contexts) <= radius + 1e-9).all()
+    assert torch.equal(weights[0], ball.draft()(values[:1], radius[:1]).weights[0])
+
+
 def test_wasserstein_under_a_large_offset():
     contexts, f = random_contexts(12, 2, seed=3), normal(5, 12, seed=4)
     plain, lifted = (Wasserstein().worst_case(values, contexts, 0.1) for values in (f, f + 2.0**30))

@@ -15,7 +15,9 @@ down from the higher of two tangents, the new one and the mixture g of those bef
     min_d  max(g.d - e, g'.d - e') + d'(s H)^-1 d / 2,      d = -s H (g + t (g' - g)),  t in [0, 1] in closed form,
 
 where e is how far a tangent lies below the function at the row's point and s its step. With the mixture for g the model
-promises a decrease of e + g' s H g / 2, the row's `gain`; near zero no direction leads down: the bottom of a kink.
+promises a decrease of e + g' s H g / 2, the row's `gain`; near zero no direction leads down: the bottom of a kink. A step that
+does not bring a hundredth of what was promised counts as failed too, and from the third failure in a row on s is halved: H may
+be far too long across a kink.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ ValueAndGradient: TypeAlias = Callable[[Array], tuple[Array, Array]]
 
 ARMIJO = 1e-4  # the usual share of the predicted decrease that a step must reach
 LONGEST_FIRST_STEP = 0.1  # of the unit cube
+PROMISE = 0.01  # the share of a model's promise that a step by tangents must reach
+PATIENT_TURNS = 2  # turns at one place before the step is halved
 KINK = 10.0  # a row in a kink is done where its promised gain is below so many tolerances, in the function's own units
 # Rows that so many times their promised gain would not bring down to the lowest are left, after so many evaluations.
 HOPE, PATIENCE = 10.0, 6
@@ -65,7 +69,8 @@ def minimize_rows(
     for made in range(1, evaluations):
         if finish is not None:
             if made >= PATIENCE:
-                rows.done |= rows.value - HOPE * rows.gain > np.nanmin(rows.value)
+                lowest = np.min(rows.value, where=np.isfinite(rows.value), initial=np.inf)
+                rows.done |= rows.value - HOPE * rows.gain > lowest
             if made == finish[0]:
                 rows.leave_but(finish[1])
         moving = np.flatnonzero(~rows.done)
@@ -98,9 +103,10 @@ class _Rows:
         self.inverse_hessian = np.tile(np.eye(d), (b, 1, 1))
         self.curved = np.zeros(b, dtype=bool)  # whether a row has seen curvature
         self.direction, self.step = np.zeros((b, d)), np.ones(b)
-        self.done = ~np.isfinite(value)
+        self.done = ~(np.isfinite(value) & np.isfinite(gradient).all(-1))
         self.small_gains = np.zeros(b, dtype=np.int64)
         self.tangent, self.below = gradient.copy(), np.zeros(b)  # a tangent, and how far below a row's value it is
+        self.turns = np.zeros(b, dtype=np.int64)  # how often in a row the direction came from two tangents
         self.gain = np.full(b, np.inf)  # the decrease that a row's model promises
 
     def aim(self, rows: NDArray[np.int64]) -> None:
@@ -114,12 +120,12 @@ class _Rows:
         self.step[rows] = step = np.where(fresh, np.minimum(1.0, self.first_step / np.maximum(length, 1e-300)), 1.0)
         self.direction[rows] = direction
         self.done[rows] |= np.abs(free).max(-1) <= self.tolerance
-        self.tangent[rows], self.below[rows] = gradient, 0.0
+        self.tangent[rows], self.below[rows], self.turns[rows] = gradient, 0.0, 0
         self.gain[rows] = -0.5 * step * (direction * free).sum(-1)
 
     def leave_but(self, count: int) -> None:
         """Leave all but the `count` lowest rows, and of these what is near a lower one."""
-        order = np.argsort(self.value, kind="stable")
+        order = np.argsort(np.where(np.isfinite(self.value), self.value, np.inf), kind="stable")
         self.done[order[count:]] = True
         for place, row in enumerate(order[1:count], 1):
             self.done[row] |= np.abs(self.x[order[:place]] - self.x[row]).max(-1).min() <= NEAR
@@ -136,7 +142,8 @@ class _Rows:
         move = trial - self.x[rows]
         predicted = (self.gradient[rows] * move).sum(-1)
         with np.errstate(invalid="ignore"):
-            accepted = np.isfinite(value) & (value <= self.value[rows] + ARMIJO * np.minimum(predicted, 0.0))
+            enough = np.where(self.turns[rows] > 0, -PROMISE * self.gain[rows], ARMIJO * np.minimum(predicted, 0.0))
+            accepted = np.isfinite(value) & np.isfinite(gradient).all(-1) & (value <= self.value[rows] + enough)
         stuck = np.abs(move).max(-1) <= 1e-12
         self.done[rows[stuck]] = True
 
@@ -160,7 +167,8 @@ class _Rows:
         self.small_gains[taken] = np.where(small, self.small_gains[taken] + 1, 0)
         self.x[taken], self.value[taken], self.gradient[taken] = trial, value, gradient
         self.aim(taken)
-        self.done[taken] |= self.small_gains[taken] >= 2
+        promising = self.gain[taken] > KINK * self.tolerance if self.kinks else False
+        self.done[taken] |= (self.small_gains[taken] >= 2) & ~np.asarray(promising)
 
     def _turn(self, rows: NDArray[np.int64], move: Array, value: Array, gradient: Array, shorter: Array) -> None:
         """Choose new directions by the tangents at failed trial points; where that is of no use, shorten the step."""
@@ -180,7 +188,9 @@ class _Rows:
         usable &= (direction * self.gradient[rows]).sum(-1) < 0.0
         self.tangent[rows], self.below[rows] = tangent, below
         self.direction[rows] = np.where(usable[:, None], direction, self.direction[rows])
-        self.step[rows] = np.where(usable, step, step * shorter)
+        longest = np.where(self.turns[rows] >= PATIENT_TURNS, 0.5, 1.0)
+        self.step[rows] = step * np.where(usable, longest, shorter)
+        self.turns[rows] += 1
         gain = below - 0.5 * step * (direction * free).sum(-1)
         self.gain[rows] = np.where(usable, gain, self.gain[rows])
         self.done[rows] |= usable & (gain <= KINK * self.tolerance)

@@ -341,9 +341,11 @@ def _worst(ball: Ball, radius: float) -> Callable[[Tensor], Tensor]:
         if not (values.requires_grad and torch.is_grad_enabled()):
             return ball(values, radius).value
         # The worst case moves with the values by the weights alone; the multiplier's gradient would be built for nothing.
-        weights = ball(values.detach(), radius).weights
-        value: Tensor = torch.linalg.vecdot(weights, values)
-        return value
+        found = ball(values.detach(), radius)
+        weighted: Tensor = torch.linalg.vecdot(found.weights.to(values), values)
+        return (
+            weighted + (found.value - weighted).detach()
+        )  # the value itself, also where it is more than weights times values
 
     return worst
 

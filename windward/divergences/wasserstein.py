@@ -180,7 +180,7 @@ class WassersteinBall:
                 return far, near
             fresh = self._plans(f, level)
             reached = torch.maximum(reached, torch.addcmul(fresh.value, level, fresh.cost - r))
-            dear = fresh.cost > r
+            dear = (fresh.cost > r) & ~settled
             far, near = far.replaced(dear, fresh), near.replaced(~dear, fresh)
         raise SolverError(f"Wasserstein: a draft of {len(r)} problems not solved in {STEPS} steps.")
 

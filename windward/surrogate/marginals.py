@@ -16,6 +16,7 @@ autograd would store every intermediate of the largest array.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,6 +56,11 @@ class Observations:
     rough: bool = False
     # For a draft's draft many observations may be solved for in single precision, at half the price.
     single: bool = False
+
+    @property
+    def floor(self) -> float:
+        """A deviation up to this is that of the least variance; a root may be off in its last bit."""
+        return math.sqrt(self.least) * (1.0 + 1e-12)
 
     @cached_property
     def constants(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -190,7 +196,7 @@ class _ProductMarginals(torch.autograd.Function):
         grad_kx = (grad_mean @ parts.kc).mul_(observations.constants[1])
         # d std / d variance = 1 / (2 std), and nothing where the variance is rounding.
         grad = (grad_std / std).mul_(0.5 * factor * observations.scale)
-        grad.masked_fill_(std <= observations.least**0.5, 0.0)
+        grad.masked_fill_(std <= observations.floor, 0.0)
         if parts.outer is None:
             pulls = (t * grad[block].unsqueeze(-1) for block, t in decisions.solved)
         else:

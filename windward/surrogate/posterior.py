@@ -32,6 +32,8 @@ LEAST_VARIANCE = 1e-14
 # Beyond this many length-scales two points are uncorrelated to the last bit; clamping keeps far outliers from
 # spoiling the distances of their neighbours by cancellation.
 FARTHEST = 1e4
+# The least share of noise in the variance with which a draft may save digits: K^-1 has one over it for its largest entries.
+STURDY = 1e-5
 # Decisions times observations up to which a split that is not there yet would cost more than it saves.
 FEW = 8192
 # What the pivots of a draft leave of a context's own kernel, times the deviation of the noise.
@@ -115,6 +117,7 @@ class GaussianPosterior:
     @cached_property
     def _observations(self) -> Observations:
         amplitude, scale = self.hyperparameters.amplitude, self.scale
+        sturdy = float(self.noise.min()) >= STURDY * amplitude
         return Observations(
             self.zx,
             self.inputs.x_rates,
@@ -124,8 +127,8 @@ class GaussianPosterior:
             origin=self.hyperparameters.mean * scale + self.shift,
             scale=scale,
             least=LEAST_VARIANCE * amplitude,
-            rough=self.drafted > 0,
-            single=self.drafted > 1,
+            rough=sturdy and self.drafted > 0,
+            single=sturdy and self.drafted > 1,
         )
 
     def means(self, x: Tensor, points: Tensor) -> Tensor:

@@ -124,10 +124,10 @@ class _Slopes(torch.autograd.Function):
         for block, u, t in decisions.solves():
             shared.forms.put(found[block], base, factor, torch.bmm(u, t.mT).to(found))
         std = found[:, : shared.count].clamp_min_(observations.least).sqrt_()
-        rest = (len(x), -1, shared.count)
+        rest = (len(x), means.shape[1] // shared.count - 1, shared.count)
         # d std = d variance / (2 std); where the variance is rounding its slope is too.
         steep = found[:, shared.count :].reshape(rest) / std.unsqueeze(1)
-        steep.masked_fill_((std <= observations.least**0.5).unsqueeze(1), 0.0)
+        steep.masked_fill_((std <= observations.floor).unsqueeze(1), 0.0)
         ctx.kept = (decisions, shared, std, steep, factor)
         scale = observations.scale
         return means[:, : shared.count] + origin, std * scale, means[:, shared.count :].reshape(rest), steep * scale
@@ -144,6 +144,6 @@ class _Slopes(torch.autograd.Function):
         grad_rest = grad_steep / std.unsqueeze(1)
         grad_variance = (grad_std - (grad_rest * steep).sum(1)).div_(std).mul_(0.5)
         grad = torch.cat([grad_variance.unsqueeze(1), grad_rest], 1).mul_(factor * observations.scale)
-        grad = grad.masked_fill_((std <= observations.least**0.5).unsqueeze(1), 0.0).flatten(1)
+        grad = grad.masked_fill_((std <= observations.floor).unsqueeze(1), 0.0).flatten(1)
         pulls = (torch.bmm(shared.forms.spread(grad[block]), t) for block, t in decisions.solved)
         return decisions.gradient(grad_kx, pulls), None, None
