@@ -26,6 +26,8 @@ from windward.widths import AnyWidth, check_width, resolved_width
 
 # Values at once (1 MiB of them): of a screen they stay in the cache, where its passes are many times as fast.
 BLOCK = 2**17
+# Points up to which a screen looks at all of them.
+MANY = 128
 
 Score: TypeAlias = Callable[[Reduction, Tensor], Tensor]
 """`score(reduction, x)`: the acquisition at decisions `"*b d"`; `"*b"`."""
@@ -162,6 +164,11 @@ class ConfidenceScore:
         if reduction.extra == "lower":
             return reduction(torch.add(mean, std, alpha=width), torch.add(mean, std, alpha=-width))
         return reduction(torch.add(mean, std, alpha=width))
+
+    def thinned(self) -> ConfidenceScore:
+        """Return the score on some of the points where they are many: of a minimum over them near enough to screen by."""
+        step = len(self.contexts) // MANY
+        return self if step < 2 else replace(self, contexts=Contexts.uniform(self.contexts.points[::step].contiguous()))
 
     def draft(self) -> ConfidenceScore:
         """Return the score by a draft of the posterior, where it makes one."""

@@ -25,8 +25,6 @@ Acquisition: TypeAlias = Callable[[Tensor], Tensor]
 
 # Decisions evaluated at once where a cheap bound decides how many need it.
 SCREENED = 64
-# For each start, so many decisions are evaluated where a ceiling or a draft ranks the screen: starts, not the answer.
-PROMISING = 2
 # Evaluations after which only the highest starts climb on, and how many those are.
 LEADERS = (8, 3)
 # Candidates that a draft ranks highest and the acquisition itself then decides between.
@@ -272,8 +270,8 @@ def screened_values(
     cheap = values_of(acquisition.ceiling if isinstance(acquisition, Screened) else acquisition.draft, points)
     chosen = torch.cat(
         [
-            spread_best(points[:first], cheap[:first], PROMISING * starts),
-            first + spread_best(points[first:], cheap[first:], starts),
+            spread_best(points[:first], cheap[:first], starts),
+            first + spread_best(points[first:], cheap[first:], (starts + 1) // 2),
         ]
     )
     values = torch.full_like(cheap, -torch.inf)

@@ -63,13 +63,14 @@ class Bound:
     """A bound objective: a function of values, and of an extra where it needs one.
 
     `ceiling`, where there is one, bounds the function from above, from the same arguments, and costs far less; `draft` is
-    near it and costs less.
+    near it and costs less. `fewer` where it takes values on some of the points just as well.
     """
 
     function: Callable[..., Tensor]
     extra: Extra | None = None
     ceiling: Callable[..., Tensor] | None = None
     draft: Bound | None = None
+    fewer: bool = False
 
     def __call__(self, values: Tensor, extra: Tensor | None = None) -> Tensor:
         values = values.to(torch.float64)
@@ -105,7 +106,7 @@ class Minimum:
         """Return the minimum over the last axis."""
         # min over a dimension gives its whole gradient to one minimiser (amin, three times as fast, would spread it over
         # ties): the adversary sits on a point.
-        return Bound(lambda values: values.min(-1).values if values.requires_grad else values.amin(-1))
+        return Bound(lambda values: values.min(-1).values if values.requires_grad else values.amin(-1), fewer=True)
 
 
 @dataclass(frozen=True)

@@ -199,6 +199,8 @@ def acquisition(score: Score, reduction: Reduction, device: torch.device) -> Acq
         return screened(score, reduction)
     draft = screened(rough, simpler)
     sketchy = rough.draft() if isinstance(rough, ConfidenceScore) and rough is not score else rough
+    if isinstance(sketchy, ConfidenceScore) and isinstance(simpler, Bound) and simpler.fewer:
+        sketchy = sketchy.thinned()
     if sketchy is not rough:
         sketch = screened(sketchy, simpler)
         if isinstance(draft, Screened) and isinstance(sketch, Screened):
