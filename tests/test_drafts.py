@@ -318,11 +318,21 @@ def test_a_few_decisions_are_not_worth_a_split():
     x = torch.rand(150, 2, generator=generator, dtype=torch.float64)
     points = torch.rand(50, 2, generator=generator, dtype=torch.float64)
     few, slopes = posterior.marginals(x[:3], points), posterior.context_slopes(x[:3], points)
-    assert posterior._prepared == {}
+    assert set(posterior._prepared) == {"asked"}
     many, all_slopes = posterior.marginals(x, points), posterior.context_slopes(x, points)
-    assert set(posterior._prepared) == {"split", "slopes"}
+    assert set(posterior._prepared) == {"asked", "split", "slopes"}
     for mine, its in zip((*few, *slopes), (*many, *all_slopes), strict=True):
         assert torch.allclose(mine, its[:3], atol=1e-9)
     draft = posterior.draft()  # made for a search: the few it begins with are not the last
     draft.marginals(x[:3], points)
     assert set(draft._prepared) == {"split"}
+
+
+def test_few_decisions_again_and_again_are_worth_a_split():
+    posterior, points = posterior_of(80, 1e-2), torch.rand(50, 2, generator=torch.Generator().manual_seed(2)).double()
+    x = torch.rand(8, 2, generator=torch.Generator().manual_seed(3)).double()
+    calls = 0
+    while "split" not in posterior._prepared:
+        posterior.marginals(x, points)
+        calls += 1
+    assert calls * 8 * 80 > 8192 >= (calls - 1) * 8 * 80

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -289,13 +289,16 @@ class GaussianPosterior:
         )
 
     def splits(self, points: Tensor, count: int, what: str) -> bool:
-        """Whether the contexts are split for so many decisions: those of a screen pay for it, a few do not.
+        """Whether the contexts are split for so many decisions: those of a screen pay for it, a few do not, many few do.
 
         Those of a draft always are: it is made for a search, and its splits cost little.
         """
-        if count * self.size > FEW or self.drafted:
+        if self.drafted or (what in self._prepared and self._prepared[what][0] is points):
             return True
-        return what in self._prepared and self._prepared[what][0] is points
+        kept = self._prepared.get("asked")
+        asked = count + (cast(int, kept[1]) if kept is not None and kept[0] is points else 0)
+        self._prepared["asked"] = (points, asked)
+        return asked * self.size > FEW
 
     def _split(self, points: Tensor, count: int) -> Split:
         def factors(z: Tensor) -> Tensor:
