@@ -190,7 +190,7 @@ class _Rows:
         self.direction[rows] = np.where(usable[:, None], direction, self.direction[rows])
         longest = np.where(self.turns[rows] >= PATIENT_TURNS, 0.5, 1.0)
         self.step[rows] = step * np.where(usable, longest, shorter)
-        self.turns[rows] += 1
+        self.turns[rows] = np.where(usable, self.turns[rows] + 1, 0)
         gain = below - 0.5 * step * (direction * free).sum(-1)
         self.gain[rows] = np.where(usable, gain, self.gain[rows])
         self.done[rows] |= usable & (gain <= KINK * self.tolerance)

@@ -26,7 +26,7 @@ Acquisition: TypeAlias = Callable[[Tensor], Tensor]
 # Decisions evaluated at once where a cheap bound decides how many need it.
 SCREENED = 64
 # Evaluations after which only the highest starts climb on, and how many those are.
-LEADERS = (8, 3)
+LEADERS = (12, 4)
 # Candidates that a draft ranks highest and the acquisition itself then decides between.
 FINALISTS = 16
 TOGETHER = 2  # of them, evaluated at once: most often the first settle it
