@@ -197,3 +197,38 @@ def test_a_row_that_is_not_finite_does_not_end_the_others(extreme):
             function, starts, low, high, evaluations=200, tolerance=1e-9, finish=(8, 1), kinks=kinks
         )
         assert values[0] < 1e-6
+
+
+def test_a_start_without_a_gradient_is_left_alone():
+    def function(x):
+        value, gradient = rosenbrock(x)
+        return value, np.where(x[:, :1] > 1.9, np.inf, gradient)
+
+    starts, low, high = np.array([[-1.2, 1.0], [1.95, 0.0]]), np.full((2, 2), -2.0), np.full((2, 2), 2.0)
+    found, values = minimize_rows(function, starts, low, high, evaluations=200, tolerance=1e-9, kinks=True)
+    assert values[0] < 1e-6 and found[1].tolist() == [1.95, 0.0] and values[1] == function(starts)[0][1]
+
+
+def test_rows_that_have_met_go_on_as_one():
+    evaluated = []
+
+    def function(x):
+        evaluated.append(len(x))
+        return rosenbrock(x)
+
+    starts = np.array([[-1.2, 1.0], [-1.205, 1.0], [0.5, 1.5]])
+    low, high = np.full((3, 2), -2.0), np.full((3, 2), 2.0)
+    minimize_rows(function, starts, low, high, evaluations=6, tolerance=1e-9, finish=(2, 3))
+    assert evaluated == [3, 3, 2, 2, 2, 2]
+
+
+def test_the_bottom_of_a_kink_is_known_at_once():
+    evaluated = []
+
+    def function(x):
+        evaluated.append(len(x))
+        return np.abs(x[:, 0] - 0.5), np.sign(x - 0.5)
+
+    starts = np.array([[0.5 - 1e-7]])
+    minimize_rows(function, starts, np.zeros((1, 1)), np.ones((1, 1)), evaluations=50, tolerance=1e-6, kinks=True)
+    assert len(evaluated) <= 4

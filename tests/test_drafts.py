@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windward as ww
+from windward.beliefs import MANY, ConfidenceScore
 from windward.bfgs import minimize_rows
 from windward.contexts import Contexts
 from windward.divergences.wasserstein import DRAFT_TOLERANCE
@@ -318,11 +319,11 @@ def test_a_few_decisions_are_not_worth_a_split():
     x = torch.rand(150, 2, generator=generator, dtype=torch.float64)
     points = torch.rand(50, 2, generator=generator, dtype=torch.float64)
     few, slopes = posterior.marginals(x[:3], points), posterior.context_slopes(x[:3], points)
-    assert set(posterior._prepared) == {"asked"}
+    assert set(posterior._prepared) == {"asked split", "asked slopes"}
     many, all_slopes = posterior.marginals(x, points), posterior.context_slopes(x, points)
-    assert set(posterior._prepared) == {"asked", "split", "slopes"}
+    assert set(posterior._prepared) == {"asked split", "asked slopes", "split", "slopes"}
     for mine, its in zip((*few, *slopes), (*many, *all_slopes), strict=True):
-        assert torch.allclose(mine, its[:3], atol=1e-9)
+        assert torch.allclose(mine, its[:3], rtol=0, atol=1e-8)
     draft = posterior.draft()  # made for a search: the few it begins with are not the last
     draft.marginals(x[:3], points)
     assert set(draft._prepared) == {"split"}
@@ -336,3 +337,17 @@ def test_few_decisions_again_and_again_are_worth_a_split():
         posterior.marginals(x, points)
         calls += 1
     assert calls * 8 * 80 > 8192 >= (calls - 1) * 8 * 80
+
+
+def test_a_minimum_over_many_points_is_screened_on_scattered_ones():
+    """Of a grid every level of every axis is seen; what is bound to weights is not thinned."""
+    axis = torch.linspace(0, 1, 8, dtype=torch.float64)
+    points = torch.cartesian_prod(axis, axis, axis, axis)
+    score = ConfidenceScore(posterior_of(20, 1e-2), Contexts.uniform(points), 1.5)
+    some = score.thinned().contexts.points
+    assert len(some) == MANY and all(len(some[:, column].unique()) == 8 for column in range(4))
+    assert torch.equal(some, score.thinned().contexts.points)
+    small = replace(score, contexts=Contexts.uniform(points[:200]))
+    assert small.thinned() is small
+    assert ww.Minimum().bind(score.contexts, seen=0).fewer
+    assert not ww.Expected().bind(score.contexts, seen=0).fewer

@@ -127,7 +127,7 @@ def test_a_path_of_many_decisions_is_that_of_each():
     assert torch.allclose(path(x, points.clone()), each, atol=1e-10)  # other contexts, other table
 
 
-@pytest.mark.parametrize("noise", [1e-10, 1e-7])
+@pytest.mark.parametrize("noise", [1e-10, 1e-7, 2e-5])
 def test_drafts_keep_their_digits_where_the_noise_is_small(noise):
     """By K^-1, or in single precision, nothing would be left of deviations like these."""
     for n in (200, LARGE + 1):
@@ -149,8 +149,13 @@ def test_a_deviation_at_its_floor_has_no_slope(least):
     generator = torch.Generator().manual_seed(0)
     x = torch.rand(4, 2, generator=generator, dtype=torch.float64).requires_grad_()
     points = torch.rand(9, 2, generator=generator, dtype=torch.float64)
-    (slope,) = torch.autograd.grad(posterior.marginals(x, points)[1].sum(), x)
-    assert torch.equal(slope, torch.zeros_like(x))
+    draft = posterior.draft()
+    object.__setattr__(draft, "_observations", replace(draft._observations, least=least))
+    for each in (posterior, draft):
+        for std in (each.marginals(x, points)[1], each.context_slopes(x, points).std):
+            (slope,) = torch.autograd.grad(std.sum(), x)
+            assert torch.equal(slope, torch.zeros_like(x))
+        assert not each.context_slopes(x, points).std_gradient.any()
 
 
 def test_slopes_of_no_decisions():

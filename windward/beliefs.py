@@ -167,8 +167,12 @@ class ConfidenceScore:
 
     def thinned(self) -> ConfidenceScore:
         """Return the score on some of the points where they are many: of a minimum over them near enough to screen by."""
-        step = len(self.contexts) // MANY
-        return self if step < 2 else replace(self, contexts=Contexts.uniform(self.contexts.points[::step].contiguous()))
+        points = self.contexts.points
+        if len(points) < 2 * MANY:
+            return self
+        # Scattered: every so many points of a grid would leave out levels of its last axes.
+        some = torch.randperm(len(points), generator=torch.Generator().manual_seed(0))[:MANY].sort().values
+        return replace(self, contexts=Contexts.uniform(points[some.to(points.device)]).to(points.device))
 
     def draft(self) -> ConfidenceScore:
         """Return the score by a draft of the posterior, where it makes one."""

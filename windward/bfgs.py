@@ -104,8 +104,9 @@ class _Rows:
         self.curved = np.zeros(b, dtype=bool)  # whether a row has seen curvature
         self.direction, self.step = np.zeros((b, d)), np.ones(b)
         self.done = ~(np.isfinite(value) & np.isfinite(gradient).all(-1))
+        self.gradient = np.where(self.done[:, None], 0.0, gradient)  # of these nothing more is computed than noughts
         self.small_gains = np.zeros(b, dtype=np.int64)
-        self.tangent, self.below = gradient.copy(), np.zeros(b)  # a tangent, and how far below a row's value it is
+        self.tangent, self.below = self.gradient.copy(), np.zeros(b)  # a tangent, and how far below a row's value it is
         self.turns = np.zeros(b, dtype=np.int64)  # how often in a row the direction came from two tangents
         self.gain = np.full(b, np.inf)  # the decrease that a row's model promises
 
@@ -127,8 +128,12 @@ class _Rows:
         """Leave all but the `count` lowest rows, and of these what is near a lower one."""
         order = np.argsort(np.where(np.isfinite(self.value), self.value, np.inf), kind="stable")
         self.done[order[count:]] = True
-        for place, row in enumerate(order[1:count], 1):
-            self.done[row] |= np.abs(self.x[order[:place]] - self.x[row]).max(-1).min() <= NEAR
+        kept: list[int] = []
+        for row in order[:count].tolist():
+            met = any(np.abs(self.x[other] - self.x[row]).max() <= NEAR for other in kept)
+            self.done[row] |= met
+            if not met:
+                kept.append(row)
 
     def _downhill(self, rows: NDArray[np.int64], gradient: Array) -> tuple[Array, Array]:
         """Return a gradient without the variables that it holds on their bounds, and minus its product with H."""
@@ -175,8 +180,9 @@ class _Rows:
         tangent, below, step = self.tangent[rows], self.below[rows], self.step[rows]
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             change = gradient - tangent
-            # e' - e of the two tangents. A function that is not convex may lie below its tangent.
-            lower = np.maximum(self.value[rows] - value + (gradient * move).sum(-1), 0.0) - below
+            new = self.value[rows] - value + (gradient * move).sum(-1)  # e'
+            convex = new >= -KINK * self.tolerance  # a function that is not convex may lie below its tangent
+            lower = np.maximum(new, 0.0) - below
             turned = step[:, None] * _product(self.inverse_hessian[rows], change)
             share = -((turned * tangent).sum(-1) + lower) / (turned * change).sum(-1)  # t
             usable = np.isfinite(share) & np.isfinite(value) & (share > 0.0)
@@ -184,8 +190,9 @@ class _Rows:
             tangent = np.where(usable[:, None], tangent + share[:, None] * change, tangent)
             below = np.where(usable, below + share * lower, below)
         free, direction = self._downhill(rows, tangent)
+        mixed = usable & convex  # else the model promises nothing
         # The mixture is kept even where it does not lead down by the row's own gradient; the direction then is not.
-        usable &= (direction * self.gradient[rows]).sum(-1) < 0.0
+        usable = usable & ((direction * self.gradient[rows]).sum(-1) < 0.0)
         self.tangent[rows], self.below[rows] = tangent, below
         self.direction[rows] = np.where(usable[:, None], direction, self.direction[rows])
         longest = np.where(self.turns[rows] >= PATIENT_TURNS, 0.5, 1.0)
@@ -193,7 +200,7 @@ class _Rows:
         self.turns[rows] = np.where(usable, self.turns[rows] + 1, 0)
         gain = below - 0.5 * step * (direction * free).sum(-1)
         self.gain[rows] = np.where(usable, gain, self.gain[rows])
-        self.done[rows] |= usable & (gain <= KINK * self.tolerance)
+        self.done[rows] |= mixed & (gain <= KINK * self.tolerance)
 
     @staticmethod
     def _shrink(before: Array, after: Array, slope: Array) -> Array:

@@ -191,7 +191,8 @@ class MultiStart:
                 near = region.neighbours(points[row])
                 scores = values_of(acquisition, near)
                 top = int(scores.argmax())
-                if scores[top] > values[row] + 1e-12 * (1.0 + values[row].abs()):
+                gain = float(scores[top] - values[row])  # NaN where neither is finite
+                if gain > 1e-12 * (1.0 + abs(float(scores[top]))):
                     points[row], values[row], moved[row] = near[top], scores[top], True
             if not bool(moved.any()):
                 break

@@ -117,7 +117,7 @@ class GaussianPosterior:
     @cached_property
     def _observations(self) -> Observations:
         amplitude, scale = self.hyperparameters.amplitude, self.scale
-        sturdy = float(self.noise.min()) >= STURDY * amplitude
+        sturdy = self.drafted > 0 and float(self.noise.min()) >= STURDY * amplitude
         return Observations(
             self.zx,
             self.inputs.x_rates,
@@ -295,9 +295,9 @@ class GaussianPosterior:
         """
         if self.drafted or (what in self._prepared and self._prepared[what][0] is points):
             return True
-        kept = self._prepared.get("asked")
+        kept = self._prepared.get(f"asked {what}")
         asked = count + (cast(int, kept[1]) if kept is not None and kept[0] is points else 0)
-        self._prepared["asked"] = (points, asked)
+        self._prepared[f"asked {what}"] = (points, asked)
         return asked * self.size > FEW
 
     def _split(self, points: Tensor, count: int) -> Split:
