@@ -117,8 +117,9 @@ class WassersteinBall:
     def ceiling(self, values: Tensor, radius: float | Tensor, alpha: float, beta: float) -> Tensor:
         """Return an upper bound of alpha * worst case - beta * multiplier, without solving; `"*b"`."""
         problem = Problem.of("Wasserstein.ceiling", values, radius, len(self.reference))
-        far = self._plans(problem.values.detach(), torch.zeros_like(problem.radius))
-        return below_chord(problem, self.reference, far.cost, alpha, beta, slack=self.tolerance)
+        # Moving everything to one of the least values costs no less than moving it to the nearest of them: still a bound.
+        reach = self._reach[problem.values.detach().argmin(-1)]
+        return below_chord(problem, self.reference, reach, alpha, beta, slack=self.tolerance)
 
     def __call__(self, values: Tensor, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""
@@ -256,6 +257,11 @@ class WassersteinBall:
     def _costed(self, f: Tensor, target: Tensor) -> Plans:
         cost = self.gaps.gather(-1, target.T).T @ self._mass
         return Plans(target, f.gather(-1, target) @ self._mass, cost)
+
+    @cached_property
+    def _reach(self) -> Tensor:
+        """What it costs to move everything to each point."""
+        return self._mass @ self.gaps
 
     @cached_property
     def _mass(self) -> Tensor:
