@@ -87,6 +87,7 @@ def test_a_context_given_before_the_ask_is_planned_for():
     policy = small(context_model=ww.Empirical(), belief=ww.PosteriorMean())
     study = optuna.create_study(direction="maximize", sampler=WindwardSampler(policy, DEMAND))
     for number in range(16):
+        study.enqueue_trial({"order": (number // 2) / 7})  # all over the range, whatever the policy would have asked
         trial = study.ask()
         order = trial.suggest_float("order", 0.0, 1.0)
         reveal(trial, {"demand": float(number % 2)})
