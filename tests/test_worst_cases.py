@@ -216,17 +216,13 @@ def test_wasserstein_slope_at_zero_is_the_steepest_secant():
     assert float(worst.value) == pytest.approx(float(contexts.weights @ f), rel=1e-12)
 
 
-def test_wasserstein_on_a_line_equals_the_general_path(monkeypatch):
+def test_wasserstein_on_a_line_equals_the_general_path():
     contexts, f = random_contexts(40, 1, seed=2), normal(25, 40)
     padded = Contexts(torch.cat([contexts.points, torch.zeros(40, 1)], 1), contexts.weights)
     for radius in (0.0, 0.01, 0.2):
         line, plane = (Wasserstein().worst_case(f, c, radius) for c in (contexts, padded))
-        with monkeypatch.context() as patch:
-            patch.setattr(wasserstein, "FEW_PAIRS", 2**17)  # as it is for few rows
-            few = Wasserstein().worst_case(f, contexts, radius)
-        for other in (plane, few):
-            assert torch.allclose(line.value, other.value, atol=1e-11)
-            assert torch.allclose(line.multiplier, other.multiplier, rtol=1e-8, atol=1e-9)
+        assert torch.allclose(line.value, plane.value, atol=1e-11)
+        assert torch.allclose(line.multiplier, plane.multiplier, rtol=1e-8, atol=1e-9)
 
 
 def test_wasserstein_distance_against_scipy():
@@ -237,12 +233,6 @@ def test_wasserstein_distance_against_scipy():
     c = contexts.points[:, 0].numpy()
     want = wasserstein_distance(c, c, contexts.weights.numpy(), q.numpy())
     assert float(Wasserstein().distance(q, contexts)) == pytest.approx(want, abs=1e-9)
-
-
-@pytest.fixture(autouse=True)
-def on_a_line(monkeypatch):
-    """Few rows would not take the running minima of one context, which these tests are about."""
-    monkeypatch.setattr(wasserstein, "FEW_PAIRS", 0)
 
 
 def test_mmd_slope_at_zero():

@@ -30,8 +30,6 @@ TOLERANCE = 1e-13
 STEPS = 200
 # A draft is this near: a step brings the lines four times nearer to each other, so it saves half of a dozen steps.
 DRAFT_TOLERANCE = 1e-3
-# Rows times distances up to which all pairs are looked at, with one context too: the running minima are more calls.
-FEW_PAIRS = 2**17
 # Doubles in one block of the inner minimum (2 MiB): it is read twice, and larger ones fall out of the cache.
 BLOCK = 2**18
 # On an accelerator a block must be large enough to occupy it: 256 MiB.
@@ -212,7 +210,7 @@ class WassersteinBall:
 
     def _plans(self, f: Tensor, level: Tensor) -> Plans:
         """Return the best plans at lambda = level: each point goes where value plus lambda times distance is least."""
-        if self.order is not None and len(f) * self.gaps.numel() > FEW_PAIRS:
+        if self.order is not None:
             return self._costed(f, self._targets_on_a_line(f, level))
         # At lambda 0 ties are broken by distance: the nearest of the least.
         still = level == 0
