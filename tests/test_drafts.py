@@ -16,7 +16,7 @@ from windward.beliefs import MANY, ConfidenceScore
 from windward.bfgs import minimize_rows
 from windward.contexts import Contexts
 from windward.divergences.wasserstein import DRAFT_TOLERANCE
-from windward.maximize import Drafted, MultiStart, Screened, best_of, screened_values
+from windward.maximize import Drafted, MultiStart, Screened, best_of
 from windward.policy import Request
 from windward.region import Region
 from windward.space import Roles
@@ -144,22 +144,35 @@ def test_a_drafted_acquisition_is_enumerated_by_itself():
     assert best_of(drafted, points, Region(space)).tolist() == [float(points[3, 0])]
 
 
-def test_where_there_are_ceilings_only_promising_points_are_evaluated():
-    points = torch.rand(1000, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    screened = Screened(lambda x: -x.sum(-1), lambda x: 0.1 - x.sum(-1))
-    values, (top, spread) = screened_values(screened, points, first=900, starts=8)
-    assert int(torch.isfinite(values[:900]).sum()) == 8 and int(torch.isfinite(values[900:]).sum()) == 4
-    assert top == float(values.max()) and 0.0 < spread < 2.0
-    assert int(values.argmax()) == int((-points.sum(-1)).argmax())
+@pytest.mark.parametrize("kind", ["ceiling", "draft"])
+def test_a_ceiling_or_a_draft_ranks_the_screen(kind):
+    evaluated, ranked = [], []
+
+    def function(x):
+        evaluated.append(len(x))
+        return -(x - 0.3).square().sum(-1)
+
+    def cheap(x):
+        ranked.append(len(x))
+        return 0.1 - (x - 0.32).square().sum(-1)
+
+    acquisition = Screened(function, cheap) if kind == "ceiling" else Drafted(function, Drafted(function, cheap))
+    x = MultiStart()(acquisition, Region(SQUARE), torch.Generator().manual_seed(0))
+    assert ranked == [512] and max(evaluated) <= 8 and torch.allclose(x, torch.tensor(0.3).double(), atol=1e-4)
+    # A pending decision on the top: places apart from it are evaluated too.
+    evaluated.clear()
+    crowded = Region(SQUARE, avoid=torch.full((1, 2), 0.3, dtype=torch.float64))
+    x = MultiStart()(acquisition, crowded, torch.Generator().manual_seed(0))
+    assert 16 in evaluated and bool(crowded.clear(x[None]).all()) and float((x - 0.3).norm()) < 0.05
 
 
-def test_a_drafts_draft_only_ranks_the_screen():
-    points = torch.rand(1000, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    evaluated = []
-    draft = Drafted(lambda x: evaluated.append(len(x)) or -x.square().sum(-1), lambda x: -x.sum(-1))
-    values, _ = screened_values(draft, points, first=900, starts=8)
-    assert evaluated == [12] == [int(torch.isfinite(values).sum())]
-    assert int(values.argmax()) == int((-points.square().sum(-1)).argmax())
+def test_where_no_start_is_finite_all_are_evaluated():
+    def function(x):
+        return torch.where(x[:, 0] > 0.97, x[:, 1], torch.nan)
+
+    acquisition = Screened(function, lambda x: 2.0 - x[:, 0])
+    x = MultiStart()(acquisition, Region(SQUARE), torch.Generator().manual_seed(0))
+    assert float(x[0]) > 0.97
 
 
 def test_a_drafts_draft_is_coarser_still():

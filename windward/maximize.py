@@ -126,16 +126,21 @@ class MultiStart:
         if hints is not None and len(hints):
             hints = region.repaired(region.valid(hints))
             points = torch.cat([points, hints[region.feasible(hints)]])
-        values, level = screened_values(acquisition, points, first, self.starts)
+        ranks = values_of(_cheaper(acquisition), points)
         if self.starts == 1:
-            starts = points[spread_best(points, values, 1)]
+            starts = points[spread_best(points, ranks, 1)]
         else:  # hints take at most half of the starts: all of them may stand on one hill
-            best_hints = first + spread_best(points[first:], values[first:], (self.starts + 1) // 2)
-            chosen = spread_best(points[:first], values[:first], self.starts - len(best_hints))
+            best_hints = first + spread_best(points[first:], ranks[first:], (self.starts + 1) // 2)
+            chosen = spread_best(points[:first], ranks[:first], self.starts - len(best_hints))
             starts = points[torch.cat([best_hints, chosen])]
+        level = _level(ranks)
         refined, refined_values = self._refine(acquisition, region, starts, level)
         if region.discrete:
             refined, refined_values = self._exchange(acquisition, region, refined, refined_values, level)
+        values = ranks
+        if _cheaper(acquisition) is not acquisition:
+            crowded = region.avoid is not None and len(region.avoid) > 0
+            values = _some_values(acquisition, points, ranks, refined_values, 2 * self.starts if crowded else 0)
         candidates, scores = torch.cat([refined, points]), torch.cat([refined_values, values])
         top = refined[refined_values.argmax()]
         if not bool(region.clear(top[None]).all()):
@@ -257,27 +262,25 @@ def values_of(acquisition: Acquisition, points: Tensor) -> Tensor:
     return torch.where(torch.isfinite(values), values, -torch.inf)
 
 
-def screened_values(
-    acquisition: Acquisition, points: Tensor, first: int, starts: int
-) -> tuple[Tensor, tuple[float, float]]:
-    """Return the acquisition at points `"n d"`, the `first` of them from the screen, the others hints; its top and spread.
+def _cheaper(acquisition: Acquisition) -> Acquisition:
+    """Return what ranks the screen: a ceiling, a draft, or the acquisition itself."""
+    if isinstance(acquisition, Screened):
+        return acquisition.ceiling
+    return acquisition.draft if isinstance(acquisition, Drafted) else acquisition
 
-    Of one with a ceiling or a draft, minus infinity where that does not make the point one of the best starts, screen and
-    hints ranked apart; the spread is then the ceiling's or the draft's.
+
+def _some_values(acquisition: Acquisition, points: Tensor, ranks: Tensor, found: Tensor, count: int) -> Tensor:
+    """Return the acquisition at the `count` best by rank, apart from each other, minus infinity elsewhere; `"n"`.
+
+    They are for when the tops found are too near to pending decisions. Where nothing found is finite all are evaluated.
     """
-    if not isinstance(acquisition, Screened | Drafted):
-        values = values_of(acquisition, points)
-        return values, _level(values)
-    cheap = values_of(acquisition.ceiling if isinstance(acquisition, Screened) else acquisition.draft, points)
-    chosen = torch.cat(
-        [
-            spread_best(points[:first], cheap[:first], starts),
-            first + spread_best(points[first:], cheap[first:], (starts + 1) // 2),
-        ]
-    )
-    values = torch.full_like(cheap, -torch.inf)
-    values[chosen] = values_of(acquisition, points[chosen])
-    return values, (_level(values)[0], _level(cheap)[1])
+    if not bool(torch.isfinite(found).any()):
+        return values_of(acquisition, points)
+    values = torch.full_like(ranks, -torch.inf)
+    if count:
+        chosen = spread_best(points, ranks, count)
+        values[chosen] = values_of(acquisition, points[chosen])
+    return values
 
 
 def value_and_gradient(acquisition: Acquisition, points: Tensor) -> tuple[Array, Array]:
