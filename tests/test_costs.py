@@ -107,7 +107,7 @@ def test_with_two_contexts_the_search_stays_on_its_draft(counts):
         per_decision = [solves / decisions for solves, decisions in zip(counts.solves, counts.evaluated, strict=True)]
         finals = [solves for solves in per_decision if solves > 40]  # without a split: one for each context point
         assert len(finals) <= 4 and max(per_decision[: -len(finals)]) <= 40
-        assert sum(counts.evaluated) <= 512 + 32 + 24 + 8 * 24 + 16
+        assert sum(counts.evaluated) <= 512 + 32 + 8 * 24 + 16
 
 
 def test_a_search_for_hyperparameters(counts):

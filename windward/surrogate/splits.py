@@ -77,10 +77,6 @@ class Pairs:
         whole[rows, columns] = whole[columns, rows] = torch.arange(len(rows), device=left.device)
         return Pairs(table, rows * rank + columns, halves, whole.flatten())
 
-    def forms(self, gram: Tensor) -> Tensor:
-        """Return the quadratic forms; `"b m"`."""
-        return gram.flatten(-2).index_select(-1, self.upper) @ self.table
-
     def put(self, out: Tensor, base: Tensor, factor: float, gram: Tensor) -> None:
         """Write base + factor times the forms into `out` `"b m"`."""
         torch.addmm(base, gram.flatten(-2).index_select(-1, self.upper), self.table, alpha=factor, out=out)
@@ -99,13 +95,9 @@ class Rows:
     left: Tensor
     right: Tensor
 
-    def forms(self, gram: Tensor) -> Tensor:
-        """Return the quadratic forms; `"b m"`."""
-        return ((self.left @ gram) * self.right).sum(-1)
-
     def put(self, out: Tensor, base: Tensor, factor: float, gram: Tensor) -> None:
         """Write base + factor times the forms into `out` `"b m"`."""
-        torch.add(base, self.forms(gram), alpha=factor, out=out)
+        torch.add(base, ((self.left @ gram) * self.right).sum(-1), alpha=factor, out=out)
 
     def spread(self, weights: Tensor) -> Tensor:
         """Return sum_m weights_m (left_m right_m' + right_m left_m') / 2 for weights `"b m"`; `"b r r"`."""
