@@ -232,3 +232,55 @@ def test_the_bottom_of_a_kink_is_known_at_once():
     starts = np.array([[0.5 - 1e-7]])
     minimize_rows(function, starts, np.zeros((1, 1)), np.ones((1, 1)), evaluations=50, tolerance=1e-6, kinks=True)
     assert len(evaluated) <= 4
+
+
+def test_a_known_hessian_is_newtons_step():
+    """A quadratic with its Hessian is solved by the first step; one too flat by two is corrected by what each step shows."""
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(4, 4))
+    hessian, centre, calls = root @ root.T + np.eye(4), rng.uniform(-0.5, 0.5, size=4), []
+
+    def function(share):
+        def evaluate(x):
+            calls.append(len(x))
+            slope = (x - centre) @ hessian
+            return 0.5 * ((x - centre) * slope).sum(-1), slope, np.tile(share * hessian, (len(x), 1, 1))
+
+        return evaluate
+
+    starts, low, high = rng.uniform(-1, 1, size=(3, 4)), np.full((3, 4), -9.0), np.full((3, 4), 9.0)
+    found, _ = minimize_rows(function(1.0), starts, low, high, evaluations=50, tolerance=1e-9)
+    assert len(calls) == 2 and np.allclose(found, centre, atol=1e-9)
+    found, _ = minimize_rows(function(0.4), starts, low, high, evaluations=50, tolerance=1e-9)
+    assert len(calls) <= 2 + 15 and np.allclose(found, centre, atol=1e-7)
+
+
+def test_no_step_is_longer_than_the_longest():
+    seen = []
+
+    def function(x):
+        seen.append(x.copy())
+        return (x - 5.0).sum(-1) ** 2, 2.0 * (x - 5.0), np.full((len(x), 1, 1), 2.0)
+
+    box = np.zeros((1, 1)), np.full((1, 1), -9.0), np.full((1, 1), 9.0)
+    found, _ = minimize_rows(function, *box, evaluations=50, tolerance=1e-9, longest_step=2.0)
+    assert found[0, 0] == pytest.approx(5.0, abs=1e-9)
+    steps = np.diff(np.concatenate(seen)[:, 0])
+    assert np.abs(steps).max() <= 2.0 + 1e-12 and len(seen) <= 5
+
+
+def test_a_row_that_meets_a_lower_one_stops():
+    """Two wells: of two rows in the deeper one the lower goes on, and the row in the other well is not touched."""
+    calls = []
+
+    def function(x):
+        calls.append(len(x))
+        well = np.minimum((x[:, 0] - 0.2) ** 2, (x[:, 0] - 0.8) ** 2 + 0.01)
+        slope = np.where((x[:, 0] - 0.2) ** 2 < (x[:, 0] - 0.8) ** 2 + 0.01, x[:, 0] - 0.2, x[:, 0] - 0.8) * 2
+        return 100 * well, 100 * slope[:, None]
+
+    starts = np.array([[0.2 + 1e-4], [0.8 + 1e-4], [0.3]])
+    low, high = np.zeros((3, 1)), np.ones((3, 1))
+    found, values = minimize_rows(function, starts, low, high, evaluations=50, tolerance=1e-9, meet=0.15)
+    assert values.min() == pytest.approx(0.0, abs=1e-9) and values[1] == pytest.approx(1.0, abs=1e-9)
+    assert calls[0] == 3 and max(calls[2:]) <= 2 and abs(found[2, 0] - found[0, 0]) <= 0.15

@@ -116,7 +116,7 @@ def test_a_search_for_hyperparameters(counts):
     cold = len(counts.likelihoods)
     ww.GaussianProcess().fitted(data, first)
     warm = len(counts.likelihoods) - cold
-    assert 3 <= cold <= 3 * 60 and 2 <= warm <= 2 * 60
+    assert 3 <= cold <= 3 * 20 and 2 <= warm <= 2 * 10
     assert counts.factorised == []  # the likelihood has its own; the posterior is not made here
 
 

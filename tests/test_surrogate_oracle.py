@@ -17,9 +17,11 @@ from botorch.models.utils.gpytorch_modules import (
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from helpers import random_dataset
 
+import windward as ww
 from windward.contexts import Contexts
 from windward.surrogate import GaussianProcess, Hyperparameters, Standardize, Unscaled
-from windward.surrogate.fit import NOISE_PRIOR, length_scale_prior
+from windward.surrogate.kernel import kernel_value
+from windward.surrogate.likelihood import NOISE_PRIOR, length_scale_prior
 
 CASES = [
     ("squared_exponential", 40, 2, 1, 1e-4),
@@ -86,7 +88,7 @@ def test_likelihood_and_gradient_match_oracle(kernel, n, d, k, noise):
     likelihood = GaussianProcess(kernel).likelihood(data)
     start = hyperparameters_for(d + k, noise)
     theta = np.log([*start.length_scales, start.noise])
-    value, gradient, mean = (row[0] for row in likelihood.values_and_gradients(theta[None]))
+    value, gradient, _, mean = (row[0] for row in likelihood.values_and_gradients(theta[None]))
     model = peer(kernel, data, Hyperparameters(mean, start.length_scales, 1.0, noise)).train()
     with gpytorch.settings.fast_computations(False, False, False):
         total = ExactMarginalLogLikelihood(model.likelihood, model)(model(*model.train_inputs), model.train_targets) * n
@@ -115,9 +117,45 @@ def test_a_likelihood_without_a_factor_is_nan_and_leaves_the_others_alone():
     data = random_dataset(6, 2, 1)
     likelihood = GaussianProcess().likelihood(data)
     thetas = np.log([[1e9, 1e9, 1e9, 1e-300], [0.3, 0.7, 0.5, 0.05]])  # six rows all but equal, no noise: singular
-    values, gradients, _ = likelihood.values_and_gradients(thetas)
+    values, gradients, *_ = likelihood.values_and_gradients(thetas)
     assert np.isnan(values[0]) and np.isfinite(gradients[1]).all()
     assert values[1] == likelihood.values_and_gradients(thetas[1:])[0][0]
+
+
+@pytest.mark.parametrize("kernel", ["squared_exponential", "matern52"])
+def test_curvature_is_the_average_information_with_the_priors(kernel):
+    """1/2 (A_i a)' A^-1 (A_j a), every matrix written out; a category's columns share a length-scale, one noise is given."""
+    space = ww.Space({"x": ww.Real(0, 1), "way": ww.Categorical(["a", "b", "c"])}, {"c": ww.Real(0, 1)})
+    generator = torch.Generator().manual_seed(0)
+    n, points = 12, torch.rand(12, 3, generator=generator, dtype=torch.float64)
+    trials = [
+        ww.Trial(
+            i,
+            {"x": a, "way": "abc"[int(3 * b)]},
+            context={"c": c},
+            context_source="revealed",
+            value=math.sin(5 * a) + b + c,
+            noise=0.3 if i == 4 else None,
+        )
+        for i, (a, b, c) in enumerate(points.tolist())
+    ]
+    likelihood = GaussianProcess(kernel).likelihood(ww.Trials(space, trials).dataset)
+    theta = np.log([0.3, 0.7, 0.5, 0.05])
+    _, _, curvature, mean = (row[0] for row in likelihood.values_and_gradients(theta[None]))
+
+    def covariance(theta):
+        z = likelihood.inputs_in_units * theta[:-1].neg().exp()[likelihood.groups]
+        s = (z[:, None] - z).square().sum(-1)
+        k = kernel_value(kernel, s)
+        return k + torch.where(likelihood.given_noise.isnan(), theta[-1].exp(), likelihood.given_noise).diag()
+
+    at = torch.from_numpy(theta)
+    parts = torch.autograd.functional.jacobian(covariance, at).movedim(-1, 0)  # "t n n"
+    precision = covariance(at).inverse()
+    pulled = parts @ (precision @ (likelihood.y - mean))
+    want = 0.5 * pulled @ precision @ pulled.T + torch.tensor([1 / 3] * 3 + [1.0], dtype=torch.float64).diag()
+    assert len(likelihood.groups) == 5 and int(likelihood.given_noise.isnan().sum()) == n - 1
+    assert np.allclose(curvature, want.numpy(), rtol=1e-9, atol=1e-9)
 
 
 def test_gradient_by_differences():
@@ -154,9 +192,8 @@ def test_priors_are_botorch_defaults_oracle():
     assert prior.mode == pytest.approx(float(kernel.lengthscale[0, 0].detach()))
     noise = get_gaussian_likelihood_with_lognormal_prior()
     assert NOISE_PRIOR.mode == pytest.approx(float(noise.noise.detach()))
-    log_value = torch.tensor(-1.3, dtype=torch.float64)
-    want = noise.noise_covar.noise_prior.log_prob(log_value.exp())
-    assert float(NOISE_PRIOR.log_density(log_value)[0]) == pytest.approx(float(want), abs=1e-12)
+    prior = noise.noise_covar.noise_prior
+    assert (NOISE_PRIOR.mean, NOISE_PRIOR.deviation) == pytest.approx((float(prior.loc), float(prior.scale)))
 
 
 def test_average_is_the_integral_of_the_joint_posterior():

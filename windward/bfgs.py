@@ -6,7 +6,8 @@ there may be kinks, turns; a row that has converged is dropped from the batch. B
 bound whose gradient points outward are held there, so a solution on a bound is on it exactly.
 
 The inverse Hessian is kept whole, not as a history of steps: decisions and hyper-parameters have few dimensions, where one
-product for all rows is cheaper than a loop over remembered steps, and at kinks it forgets nothing.
+product for all rows is cheaper than a loop over remembered steps, and at kinks it forgets nothing. Where the function gives an
+estimate of its Hessian as well, H is its inverse at each new point, corrected by the step that led there.
 
 Acquisitions have kinks: minima over contexts, worst cases. Beyond a kink the gradient is another, and a line search can only
 creep towards it. So with `kinks` a failed trial point adds its tangent, as in bundle methods (Kiwiel 1985): the next step goes
@@ -22,6 +23,7 @@ be far too long across a kink.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -29,7 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.float64]
-ValueAndGradient: TypeAlias = Callable[[Array], tuple[Array, Array]]
+# Values, gradients and, where they are known, positive definite estimates of the Hessians.
+ValueAndGradient: TypeAlias = Callable[[Array], tuple[Array, Array] | tuple[Array, Array, Array]]
 
 ARMIJO = 1e-4  # the usual share of the predicted decrease that a step must reach
 LONGEST_FIRST_STEP = 0.1  # of the unit cube
@@ -51,20 +54,29 @@ def minimize_rows(
     tolerance: float,
     finish: tuple[int, int] | None = None,
     first_step: float = LONGEST_FIRST_STEP,
+    longest_step: float = math.inf,
     kinks: bool = False,
+    meet: float = 0.0,
 ) -> tuple[Array, Array]:
     """Return minimisers `"b d"` and values `"b"` from the starts, with at most `evaluations` calls of `function`.
 
-    `function` maps points `"a d"` to values `"a"` and gradients `"a d"`; `low` and `high` are `"b d"`, equal where a
-    variable is held. A row stops when its projected gradient is below `tolerance`, when two steps in a row improve it by less
-    than `tolerance` of its size, or in a kink. `finish=(after, rows)`: only the lowest row is wanted, so others stop where ten
-    times their promised gain would not make them it, and after that many calls only the lowest so many go on, of those within
-    `NEAR` of each other one. `first_step` is the longest step, in any variable, of a row that knows no curvature yet. With
-    `kinks` failed trial points turn the direction; without, as suits smooth functions, they shorten the step.
+    `function` maps points `"a d"` to values `"a"`, gradients `"a d"` and, if it can, estimates of the Hessian `"a d d"`,
+    positive definite. `low` and `high` are `"b d"`, equal where a variable is held. A row stops when its projected gradient is
+    below `tolerance`, when two steps in a row improve it by less than `tolerance` of its size, or in a kink.
+
+    `first_step` is the longest step, in any variable, of a row that knows no curvature yet or is misled by it, `longest_step`
+    that of any other. With `kinks` failed trial points turn the direction; without, as suits smooth functions, they shorten
+    the step.
+
+    Where only the lowest row is wanted: under `finish=(after, rows)` others stop where ten times their promised gain would not
+    make them it, and after that many calls only the lowest so many go on, of those within `NEAR` of each other one. Under
+    `meet` a row stops as soon as it has come so near to a lower one, in every variable.
     """
     x = np.clip(start, low, high)
-    value, gradient = function(x)
-    rows = _Rows(x, value, gradient, low, high, tolerance, first_step, kinks)
+    value, gradient, *hessian = function(x)
+    rows = _Rows(x, value, gradient, low, high, tolerance, (first_step, longest_step), kinks)
+    if hessian:
+        rows.curve(np.arange(len(x)), *hessian)
     rows.aim(np.arange(len(x)))
     for made in range(1, evaluations):
         if finish is not None:
@@ -78,8 +90,9 @@ def minimize_rows(
             break
         trial = rows.x[moving] + rows.step[moving, None] * rows.direction[moving]
         trial = np.minimum(np.maximum(trial, low[moving]), high[moving])
-        value, gradient = function(trial)
-        rows.advance(moving, trial, value, gradient)
+        rows.advance(moving, trial, *function(trial))
+        if meet > 0.0:
+            rows.join(meet)
     return rows.x, rows.value
 
 
@@ -94,12 +107,13 @@ class _Rows:
         low: Array,
         high: Array,
         tolerance: float,
-        first_step: float,
+        longest: tuple[float, float],
         kinks: bool,
     ) -> None:
         b, d = x.shape
         self.x, self.value, self.gradient = x, value, gradient
-        self.low, self.high, self.tolerance, self.first_step, self.kinks = low, high, tolerance, first_step, kinks
+        self.low, self.high, self.tolerance, self.kinks = low, high, tolerance, kinks
+        self.first_step, self.longest_step = longest
         self.inverse_hessian = np.tile(np.eye(d), (b, 1, 1))
         self.curved = np.zeros(b, dtype=bool)  # whether a row has seen curvature
         self.direction, self.step = np.zeros((b, d)), np.ones(b)
@@ -118,7 +132,8 @@ class _Rows:
         direction[uphill] = -free[uphill]
         length = np.abs(direction).max(-1)
         fresh = uphill | ~self.curved[rows]
-        self.step[rows] = step = np.where(fresh, np.minimum(1.0, self.first_step / np.maximum(length, 1e-300)), 1.0)
+        longest = np.where(fresh, self.first_step, self.longest_step)
+        self.step[rows] = step = np.minimum(1.0, longest / np.maximum(length, 1e-300))
         self.direction[rows] = direction
         self.done[rows] |= np.abs(free).max(-1) <= self.tolerance
         self.tangent[rows], self.below[rows], self.turns[rows] = gradient, 0.0, 0
@@ -135,6 +150,17 @@ class _Rows:
             if not met:
                 kept.append(row)
 
+    def join(self, distance: float) -> None:
+        """Leave each row that has come so near to a lower one, in every variable."""
+        near = np.abs(self.x[:, None] - self.x).max(-1) <= distance
+        self.done |= (near & (self.value[:, None] > self.value)).any(1)
+
+    def curve(self, rows: NDArray[np.int64], hessian: Array) -> None:
+        """Take the inverse of an estimate of the Hessian for H, where there is one."""
+        usable = np.isfinite(hessian).all((1, 2))
+        self.inverse_hessian[rows[usable]] = np.linalg.inv(hessian[usable])
+        self.curved[rows[usable]] = True
+
     def _downhill(self, rows: NDArray[np.int64], gradient: Array) -> tuple[Array, Array]:
         """Return a gradient without the variables that it holds on their bounds, and minus its product with H."""
         x = self.x[rows]
@@ -142,7 +168,9 @@ class _Rows:
         free = np.where(held, 0.0, gradient)
         return free, np.where(held, 0.0, -_product(self.inverse_hessian[rows], free))
 
-    def advance(self, rows: NDArray[np.int64], trial: Array, value: Array, gradient: Array) -> None:
+    def advance(
+        self, rows: NDArray[np.int64], trial: Array, value: Array, gradient: Array, hessian: Array | None = None
+    ) -> None:
         """Take the step of each row, or shorten or turn it, given its trial point's value and gradient."""
         move = trial - self.x[rows]
         predicted = (self.gradient[rows] * move).sum(-1)
@@ -166,6 +194,8 @@ class _Rows:
             return
         if len(taken) < len(rows):
             trial, value, gradient, move = trial[keep], value[keep], gradient[keep], move[keep]
+        if hessian is not None:
+            self.curve(taken, hessian[keep])
         self._learn(taken, move, gradient - self.gradient[taken])
         gain = self.value[taken] - value
         small = gain <= self.tolerance * np.maximum(1.0, np.abs(value))

@@ -1,6 +1,7 @@
 """The exact Gaussian process: `GaussianProcess` fits, `GaussianPosterior` is what it returns."""
 
-from windward.surrogate.fit import GaussianProcess, Likelihood
+from windward.surrogate.fit import GaussianProcess
+from windward.surrogate.likelihood import Likelihood
 from windward.surrogate.outcomes import SoftClip, Standardize, Unscaled
 from windward.surrogate.paths import Path
 from windward.surrogate.posterior import GaussianPosterior, Hyperparameters

@@ -1,75 +1,26 @@
-"""Fitting the Gaussian process: marginal likelihood plus priors by bounded BFGS with the analytic gradient.
-
-    log p(y) = -1/2 r' A^-1 r - 1/2 log|A| - n/2 log 2 pi,   A = amplitude * K + diag(noise),   r = y - m
-    d log p / d theta = 1/2 tr((a a' - A^-1) dA/dtheta),      a = A^-1 r
-
-The constant mean is profiled: m = 1'A^-1 y / 1'A^-1 1 maximises log p for every theta, so the gradient in theta needs no
-term for it. With dK/d log l_g = -2 k'(s) * s_g, s_g the part of s in group g, the trace over all groups is one product
-of an n x n matrix with the inputs.
-"""
+"""Fitting the Gaussian process: the most probable hyper-parameters, and the posterior they give."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from windward import check
-from windward.bfgs import Array, minimize_rows
-from windward.errors import ArgumentError, IncompatibleError, SolverError
-from windward.surrogate.kernel import KERNELS, KernelName, kernel_slope, kernel_value, squared_distances
+from windward.errors import ArgumentError, SolverError
+from windward.surrogate.kernel import KERNELS, KernelName, kernel_value, squared_distances
+from windward.surrogate.likelihood import LEAST_NOISE, MANY, NOISE_PRIOR, Likelihood, length_scale_prior
 from windward.surrogate.outcomes import Outcome, Standardize
-from windward.surrogate.posterior import FARTHEST, GaussianPosterior, Hyperparameters, Inputs
+from windward.surrogate.posterior import GaussianPosterior, Hyperparameters
 from windward.trials import Dataset
 
-# Fitted noise variance and length-scales stay above these, as in BoTorch: below them lies interpolation of noise.
-LEAST_NOISE = 1e-4
-LEAST_LENGTH_SCALE = 2.5e-2
-MOST = 1e4  # upper bound of both: a column with that length-scale has no effect
-# A fit stops where no hyper-parameter's gradient exceeds this, or two steps gain less than it, in log likelihood: a
-# thousandth of what would matter. The cap is far above the twenty or thirty evaluations it takes.
-FIT_TOLERANCE = 1e-6
-FIT_EVALUATIONS = 200
-FIRST_STEP = 1.0  # in a logarithm; of 0.1 to 2 this takes the fewest evaluations, the density found being the same
 # The share by which observations must grow before a new search. Over four problems neither 5 nor 10 % costs regret that
 # ten seeds could show (docs/performance.md); the smaller one is kept. Below twenty observations each new one is searched.
 REFIT = 0.05
-# Beyond so many observations the starts are sorted out on that many of them, and only the best is refined on all.
-MANY = 300
 # Least variance of an observation whose noise the caller gave: keeps repeated exact observations solvable.
 LEAST_GIVEN_NOISE = 1e-6
 MOST_GIVEN_NOISE = 1e20  # an observation with more says nothing, and its square would overflow
-
-
-@dataclass(frozen=True)
-class LogNormal:
-    """A log-normal prior by the mean and deviation of the logarithm; its density is over the quantity itself."""
-
-    mean: float
-    deviation: float
-
-    @property
-    def mode(self) -> float:
-        """Where the density is highest; the starting point of a fit."""
-        return math.exp(self.mean - self.deviation**2)
-
-    def log_density(self, log_value: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the log density of exp(log_value) and its derivative in log_value."""
-        z = (log_value - self.mean) / self.deviation
-        constant = math.log(self.deviation) + 0.5 * math.log(2.0 * math.pi)
-        return -log_value - 0.5 * z.square() - constant, -1.0 - z / self.deviation
-
-
-def length_scale_prior(parameters: int) -> LogNormal:
-    """Return BoTorch's dimension-scaled prior: typical length-scales grow like the square root of the dimension."""
-    return LogNormal(math.sqrt(2.0) + 0.5 * math.log(max(parameters, 1)), math.sqrt(3.0))
-
-
-NOISE_PRIOR = LogNormal(-4.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -231,136 +182,6 @@ class GaussianProcess:
             scaled.scale,
             data.floor is None and not isinstance(self.fixed, Hyperparameters),
         )
-
-
-@dataclass(frozen=True)
-class Likelihood:
-    """Log marginal likelihood plus log priors at theta = (log length-scales, log noise)."""
-
-    kernel: KernelName
-    inputs_in_units: Tensor  # "n D", decisions then contexts, divided by their units
-    groups: Tensor  # "D", which length-scale each column has
-    decision_width: int
-    units: Tensor  # "D"
-    c_origin: Tensor  # "k"
-    y: Tensor  # "n", scaled outcomes
-    given_noise: Tensor  # "n", noise variances the caller gave, NaN where they are fitted
-    shift: float
-    scale: float
-    centred: bool  # whether the constant mean is profiled or held at zero
-
-    @property
-    def parameters(self) -> int:
-        """Number of length-scales."""
-        return int(self.groups.max()) + 1 if len(self.groups) else 0
-
-    def thinned(self, count: int) -> Likelihood:
-        """Return the likelihood of `count` of the observations, evenly from first to last."""
-        rows = torch.linspace(0, len(self.y) - 1, count, device=self.y.device).round().long()
-        return replace(
-            self,
-            inputs_in_units=self.inputs_in_units[rows],
-            y=self.y[rows],
-            given_noise=self.given_noise[rows],
-        )
-
-    def inputs(self, hyperparameters: Hyperparameters) -> Inputs:
-        """Return the column rates at these hyper-parameters."""
-        scales = torch.tensor(hyperparameters.length_scales, dtype=self.units.dtype, device=self.units.device)
-        if len(scales) not in (1, self.parameters):
-            raise IncompatibleError(
-                f"GaussianProcess(fixed=...): {len(scales)} length-scales given, the space has {self.parameters} "
-                "parameters; give one for all or one for each."
-            )
-        per_column = scales.expand(self.parameters)[self.groups] if len(scales) == 1 else scales[self.groups]
-        rates = 1.0 / (self.units * per_column)
-        return Inputs(rates[: self.decision_width], rates[self.decision_width :], self.c_origin)
-
-    def noise(self, fitted: float | Tensor) -> Tensor:
-        """Return the noise variances `"n"`: the caller's where given, the fitted one elsewhere."""
-        return torch.where(self.given_noise.isnan(), fitted, self.given_noise)
-
-    def values_and_gradients(self, thetas: Array) -> tuple[Array, Array, Array]:
-        """Return the log posterior densities `"b"`, their gradients in theta `"b t"`, and the profiled means `"b"`.
-
-        The rows of `thetas` `"b t"` are worked on together: with a hundred observations the calls cost as much as the
-        arithmetic. A density is NaN where the covariance is not positive definite.
-        """
-        parameters = torch.from_numpy(thetas).to(self.y)
-        log_scales, log_noise = parameters[:, :-1], parameters[:, -1:]
-        z = self.inputs_in_units * log_scales.neg().exp_().index_select(1, self.groups)[:, None, :]
-        z.clamp_(-FARTHEST, FARTHEST)
-        s = _own_squared_distances(z)
-        k = kernel_value(self.kernel, s)
-        slope = kernel_slope(self.kernel, s, k)
-        noise = self.noise(log_noise.exp())  # "b n"
-        k.diagonal(dim1=1, dim2=2).add_(noise)
-        factor, failed = torch.linalg.cholesky_ex(k)
-        if bool(failed.any()):
-            factor[failed != 0] = torch.eye(len(self.y), dtype=factor.dtype, device=factor.device)
-        precision = torch.cholesky_inverse(factor)
-        if self.centred:
-            sums = precision.sum(1)
-            mean = (sums @ self.y) / sums.sum(1)
-        else:
-            mean = self.y.new_zeros(len(parameters))
-        residual = self.y - mean[:, None]
-        a = precision @ residual[:, :, None]
-        density = (
-            (residual[:, None, :] @ a)[:, 0, 0].mul_(-0.5)
-            - factor.diagonal(dim1=1, dim2=2).log().sum(1)
-            - 0.5 * len(self.y) * math.log(2 * math.pi)
-        )
-
-        inner = precision.baddbmm_(a, a.mT, beta=-1.0)
-        fitted = (inner.diagonal(dim1=1, dim2=2) * noise).masked_fill(~self.given_noise.isnan(), 0.0)
-        pull = inner.mul_(slope)  # times -2 s_g, then 1/2 of the trace
-        per_column = (pull.sum(1, keepdim=True) @ z.square())[:, 0] - ((pull @ z).mul_(z)).sum(1)
-        scale_density, scale_slope = length_scale_prior(self.parameters).log_density(log_scales)
-        noise_density, noise_slope = NOISE_PRIOR.log_density(log_noise)
-        gradient = torch.cat([scale_slope, noise_slope + 0.5 * fitted.sum(1, keepdim=True)], dim=1)
-        gradient.index_add_(1, self.groups, per_column, alpha=-2.0)
-        density += scale_density.sum(1) + noise_density[:, 0]
-        density.masked_fill_(failed != 0, math.nan)
-        return density.cpu().numpy(), gradient.cpu().numpy(), mean.cpu().numpy()
-
-    def search(self, starts: Sequence[Hyperparameters]) -> Hyperparameters:
-        """Return the best of bounded BFGS runs from each start."""
-        lows = np.log([LEAST_LENGTH_SCALE] * self.parameters + [LEAST_NOISE])
-        highs = np.full(self.parameters + 1, math.log(MOST))
-        together = len(self.y) <= MANY  # beyond, matrices are large enough to be worked on one by one
-
-        def negative(rows: Array) -> tuple[Array, Array]:
-            groups = [rows] if together else [row[None] for row in rows]
-            results = [self.values_and_gradients(group) for group in groups]
-            return -np.concatenate([value for value, _, _ in results]), -np.concatenate(
-                [gradient for _, gradient, _ in results]
-            )
-
-        thetas = np.log([[*start.length_scales, start.noise] for start in starts]).clip(lows, highs)
-        found, values = minimize_rows(
-            negative,
-            thetas,
-            np.broadcast_to(lows, thetas.shape),
-            np.broadcast_to(highs, thetas.shape),
-            evaluations=FIT_EVALUATIONS,
-            tolerance=FIT_TOLERANCE,
-            first_step=FIRST_STEP,
-        )
-        if not np.isfinite(values).any():
-            raise SolverError("GaussianProcess: the marginal likelihood is not finite at any start.")
-        best = found[np.nanargmin(values)]
-        mean = float(self.values_and_gradients(best[None])[2][0])
-        *scales, noise = np.exp(best).tolist()
-        return Hyperparameters(mean, tuple(scales), 1.0, noise)
-
-
-def _own_squared_distances(z: Tensor) -> Tensor:
-    """Return |z_i - z_j|^2 within each of `"b n d"`, zero on the diagonal; `"b n n"`."""
-    squares = z.square().sum(-1)
-    s = torch.baddbmm(squares[:, :, None] + squares[:, None, :], z, z.mT, alpha=-2.0).clamp_min_(0.0)
-    s.diagonal(dim1=1, dim2=2).zero_()
-    return s
 
 
 def _context_units(data: Dataset) -> tuple[Tensor, Tensor]:
