@@ -21,9 +21,9 @@ from peers import (
 from torch import Tensor
 
 import windward as ww
+from windward.acquisitions import value_and_gradient, values_of
 from windward.bench.problems import problem
 from windward.contexts import Contexts, bandwidths
-from windward.maximize import value_and_gradient, values_of
 from windward.policy import Request, suggest
 from windward.surrogate import GaussianPosterior, Start
 

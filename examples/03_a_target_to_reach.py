@@ -4,7 +4,7 @@ The largest expected speed is not wanted; what is wanted is 5 knots with as litt
 (`Satisficing`). It prints the sail that is fastest by the forecast and the one that satisfices, the speed of each, and how
 much of the forecast may be replaced by the worst wind before the average falls below 5 knots.
 
-python examples/03_a_target_to_reach.py [--rounds 25] [--seed 0]
+python examples/03_a_target_to_reach.py [--rounds 40] [--seed 0]
 """
 
 import argparse
@@ -39,7 +39,7 @@ def replaceable(sail: float) -> float:
 def main() -> None:
     """Find both sails, sailing in the winds of the forecast."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for option, default in (("--rounds", 25), ("--seed", 0)):
+    for option, default in (("--rounds", 40), ("--seed", 0)):
         parser.add_argument(option, type=int, default=default)
     arguments = parser.parse_args()
     for name, objective in OBJECTIVES.items():

@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windward as ww
-from windward.beliefs import MANY, ConfidenceScore
+from windward.acquisitions import Drafted, Screened, Sketched
+from windward.beliefs import MANY, ConfidenceScore, PathScore
 from windward.bfgs import minimize_rows
 from windward.contexts import Contexts
 from windward.divergences.wasserstein import DRAFT_TOLERANCE
-from windward.maximize import Drafted, MultiStart, Screened, best_of
-from windward.policy import Request
+from windward.maximize import MultiStart, OverGrid, best_of
+from windward.policy import Request, acquisition
 from windward.region import Region
 from windward.space import Roles
 from windward.surrogate import GaussianPosterior, GaussianProcess
@@ -146,8 +147,8 @@ def test_a_drafted_acquisition_is_enumerated_by_itself():
     assert best_of(drafted, points, Region(space)).tolist() == [float(points[3, 0])]
 
 
-@pytest.mark.parametrize("kind", ["ceiling", "draft"])
-def test_a_ceiling_or_a_draft_ranks_the_screen(kind):
+@pytest.mark.parametrize("kind", ["ceiling", "draft", "sketch"])
+def test_a_ceiling_a_draft_or_a_sketch_ranks_the_screen(kind):
     evaluated, ranked = [], []
 
     def function(x):
@@ -158,7 +159,11 @@ def test_a_ceiling_or_a_draft_ranks_the_screen(kind):
         ranked.append(len(x))
         return 0.1 - (x - 0.32).square().sum(-1)
 
-    acquisition = Screened(function, cheap) if kind == "ceiling" else Drafted(function, Drafted(function, cheap))
+    acquisition = {
+        "ceiling": Screened(function, cheap),
+        "draft": Drafted(function, Drafted(function, cheap)),
+        "sketch": Sketched(function, cheap),
+    }[kind]
     x = MultiStart()(acquisition, Region(SQUARE), torch.Generator().manual_seed(0))
     assert ranked == [512] and max(evaluated) <= 8 and torch.allclose(x, torch.tensor(0.3).double(), atol=1e-4)
     # A pending decision on the top: places apart from it are evaluated too.
@@ -166,6 +171,44 @@ def test_a_ceiling_or_a_draft_ranks_the_screen(kind):
     crowded = Region(SQUARE, avoid=torch.full((1, 2), 0.3, dtype=torch.float64))
     x = MultiStart()(acquisition, crowded, torch.Generator().manual_seed(0))
     assert 16 in evaluated and bool(crowded.clear(x[None]).all()) and float((x - 0.3).norm()) < 0.05
+
+
+@pytest.mark.parametrize("kernel", ["squared_exponential", "matern52"])
+@pytest.mark.parametrize("noise", [1e-6, 1e-2])
+def test_a_sketch_of_a_path_is_near_it(kernel, noise):
+    posterior, generator = posterior_of(60, noise, kernel), torch.Generator().manual_seed(1)
+    path = posterior.path(generator)
+    x, points = (
+        torch.rand(900, 2, generator=generator, dtype=torch.float64),
+        torch.rand(7, 2, generator=generator).double(),
+    )
+    values, rough = path(x, points), path.sketch()(x, points)
+    assert 0.0 < float((values - rough).abs().max()) <= 1e-4 * posterior.scale
+    assert torch.allclose(path.sketch()(x[0], points), rough[0], atol=1e-4 * posterior.scale)
+    assert path.sketch()(x[:0], points).shape == (0, 7)
+    assert torch.equal(path.sketch().context_gradient(x[:3], points), path.context_gradient(x[:3], points))
+
+
+def test_a_sample_is_screened_by_its_sketch_and_climbed_by_itself():
+    posterior = posterior_of(60, 1e-3)
+    contexts = Contexts.uniform(torch.rand(20, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64))
+    reduction = ww.Robust(ww.TotalVariation(), 0.2).bind(contexts, 20)
+    for seed in range(4):
+        path = posterior.path(torch.Generator().manual_seed(seed))
+        score = PathScore(posterior, path, contexts, 1.5)
+        sketched = acquisition(score, reduction, torch.device("cpu"))
+        assert isinstance(sketched, Sketched)
+        found, plainly = (
+            MultiStart()(each, Region(SQUARE), torch.Generator().manual_seed(seed))
+            for each in (sketched, sketched.function)
+        )
+        assert torch.allclose(found, plainly, atol=1e-6)
+        # A grid is evaluated exactly, and so is a sample that has no sketch.
+        grid = OverGrid(9).points(Region(SQUARE))
+        highest = grid[score(reduction, grid).argmax()]
+        assert torch.equal(OverGrid(9)(sketched, Region(SQUARE), torch.Generator()), highest)
+        plain = replace(score, path=path.sketch())
+        assert not isinstance(acquisition(plain, reduction, torch.device("cpu")), Sketched)
 
 
 def test_where_no_start_is_finite_all_are_evaluated():

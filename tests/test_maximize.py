@@ -273,7 +273,8 @@ def test_a_partly_broken_acquisition_is_used_where_it_works(generator):
 @pytest.mark.parametrize("objective", [ww.Robust, ww.Tradeoff])
 @pytest.mark.parametrize("pending", [0, 3])
 def test_a_screened_grid_has_the_same_best_point_as_a_whole_one(objective, pending):
-    from windward.maximize import Screened, best, values_of
+    from windward.acquisitions import Screened, values_of
+    from windward.maximize import best
 
     generator = torch.Generator().manual_seed(1)
     contexts = ww.Contexts.uniform(torch.linspace(0, 1, 20, dtype=torch.float64)[:, None])

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from windward.contexts import Contexts
 from windward.objectives import Reduction
-from windward.surrogate import Believed, Drafting, Posterior
+from windward.surrogate import Believed, Drafting, Posterior, SampledFunction, Sketching
 from windward.trials import Trials
 from windward.widths import AnyWidth, check_width, resolved_width
 
@@ -79,26 +79,8 @@ class Thompson:
         check_width("Thompson", self.width)
 
     def __call__(self, believed: Believed, trials: Trials, contexts: Contexts, generator: torch.Generator) -> Score:
-        posterior, points = believed.posterior, contexts.points
-        path = posterior.path(generator)
         width = resolved_width("Thompson", self.width, believed, trials)
-
-        def score(reduction: Reduction, x: Tensor) -> Tensor:
-            values = path(x, points)
-            if width != 1.0:
-                mean = posterior.marginals(x, points)[0]
-                values = mean + width * (values - mean)
-            if reduction.extra is None:
-                return reduction(values)
-            if reduction.extra == "lower":
-                return reduction(values, values)  # one function is its own bound
-            gradient = path.context_gradient(x, points)
-            if width != 1.0:
-                mean_gradient = posterior.context_slopes(x, points).mean_gradient
-                gradient = mean_gradient + width * (gradient - mean_gradient)
-            return reduction(values, length(gradient, contexts))
-
-        return score
+        return PathScore(believed.posterior, believed.posterior.path(generator), contexts, width)
 
 
 @dataclass(frozen=True)
@@ -178,3 +160,33 @@ class ConfidenceScore:
         """Return the score by a draft of the posterior, where it makes one."""
         draft = self.posterior.draft() if isinstance(self.posterior, Drafting) else self.posterior
         return self if draft is self.posterior else replace(self, posterior=draft)
+
+
+@dataclass(frozen=True)
+class PathScore:
+    """A reduction at one sample of f, its deviation from the mean times `width`."""
+
+    posterior: Posterior
+    path: SampledFunction
+    contexts: Contexts
+    width: float
+
+    def __call__(self, reduction: Reduction, x: Tensor) -> Tensor:
+        width, points = self.width, self.contexts.points
+        values = self.path(x, points)
+        if width != 1.0:
+            mean = self.posterior.means(x, points)
+            values = mean + width * (values - mean)
+        if reduction.extra is None:
+            return reduction(values)
+        if reduction.extra == "lower":
+            return reduction(values, values)  # one function is its own bound
+        gradient = self.path.context_gradient(x, points)
+        if width != 1.0:
+            mean_gradient = self.posterior.context_slopes(x, points).mean_gradient
+            gradient = mean_gradient + width * (gradient - mean_gradient)
+        return reduction(values, length(gradient, self.contexts))
+
+    def sketch(self) -> PathScore:
+        """Return the score by a quicker form of the sample, where it has one."""
+        return replace(self, path=self.path.sketch()) if isinstance(self.path, Sketching) else self

@@ -6,22 +6,20 @@ A maximizer knows a function of decisions `"b d"` and a `Region`, nothing else.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from windward import check
+from windward.acquisitions import Acquisition, Drafted, Screened, cheaper, value_and_gradient, values_of
 from windward.bfgs import Array, minimize_rows
 from windward.errors import SolverError
 from windward.parameters import Categorical, Integer
 from windward.polytope import Interior
 from windward.region import LEAST_DISTANCE, Region
-
-Acquisition: TypeAlias = Callable[[Tensor], Tensor]
 
 # Decisions evaluated at once where a cheap bound decides how many need it.
 SCREENED = 64
@@ -36,28 +34,6 @@ SAME = 1e-4  # of the cube's side: starts that ended nearer to each other than t
 ENUMERATE = 4096
 # Alternations between moving discrete parameters one at a time and refining the continuous ones.
 EXCHANGES = 10
-
-
-@dataclass(frozen=True)
-class Screened:
-    """An acquisition that is dear, and a cheap function that it never exceeds."""
-
-    function: Acquisition
-    ceiling: Acquisition
-
-    def __call__(self, points: Tensor) -> Tensor:
-        return self.function(points)
-
-
-@dataclass(frozen=True)
-class Drafted:
-    """An acquisition, and a cheaper one near it everywhere: the draft finds the hills, the acquisition the highest."""
-
-    function: Acquisition
-    draft: Acquisition
-
-    def __call__(self, points: Tensor) -> Tensor:
-        return self.function(points)
 
 
 @runtime_checkable
@@ -126,7 +102,7 @@ class MultiStart:
         if hints is not None and len(hints):
             hints = region.repaired(region.valid(hints))
             points = torch.cat([points, hints[region.feasible(hints)]])
-        ranks = values_of(_cheaper(acquisition), points)
+        ranks = values_of(cheaper(acquisition), points)
         if self.starts == 1:
             starts = points[spread_best(points, ranks, 1)]
         else:  # hints take at most half of the starts: all of them may stand on one hill
@@ -138,7 +114,7 @@ class MultiStart:
         if region.discrete:
             refined, refined_values = self._exchange(acquisition, region, refined, refined_values, level)
         values = ranks
-        if _cheaper(acquisition) is not acquisition:
+        if cheaper(acquisition) is not acquisition:
             crowded = region.avoid is not None and len(region.avoid) > 0
             values = _some_values(acquisition, points, ranks, refined_values, 2 * self.starts if crowded else 0)
         candidates, scores = torch.cat([refined, points]), torch.cat([refined_values, values])
@@ -255,20 +231,6 @@ def _level(values: Tensor) -> tuple[float, float]:
     return top, next(spread for spread in spreads if spread > 0.0)
 
 
-def values_of(acquisition: Acquisition, points: Tensor) -> Tensor:
-    """Return the acquisition at points `"n d"` without its gradient, minus infinity where it is not finite; `"n"`."""
-    with torch.no_grad():
-        values = acquisition(points)
-    return torch.where(torch.isfinite(values), values, -torch.inf)
-
-
-def _cheaper(acquisition: Acquisition) -> Acquisition:
-    """Return what ranks the screen: a ceiling, a draft, or the acquisition itself."""
-    if isinstance(acquisition, Screened):
-        return acquisition.ceiling
-    return acquisition.draft if isinstance(acquisition, Drafted) else acquisition
-
-
 def _some_values(acquisition: Acquisition, points: Tensor, ranks: Tensor, found: Tensor, count: int) -> Tensor:
     """Return the acquisition at the `count` best by rank, apart from each other, minus infinity elsewhere; `"n"`.
 
@@ -281,14 +243,6 @@ def _some_values(acquisition: Acquisition, points: Tensor, ranks: Tensor, found:
         chosen = spread_best(points, ranks, count)
         values[chosen] = values_of(acquisition, points[chosen])
     return values
-
-
-def value_and_gradient(acquisition: Acquisition, points: Tensor) -> tuple[Array, Array]:
-    """Return the acquisition `"n"` and its gradient `"n d"`, rows being independent."""
-    x = points.detach().requires_grad_()
-    values = acquisition(x)
-    (gradient,) = torch.autograd.grad(values.sum(), x)
-    return values.detach().numpy(), gradient.numpy()
 
 
 def best_of(acquisition: Acquisition, points: Tensor, region: Region) -> Tensor:

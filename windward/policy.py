@@ -18,13 +18,14 @@ import torch
 from torch import Tensor
 
 from windward import check
-from windward.beliefs import Belief, ConfidenceScore, ExpectedImprovement, Score, Thompson, UpperConfidence
+from windward.acquisitions import Acquisition, Drafted, Screened, Sketched
+from windward.beliefs import Belief, ConfidenceScore, ExpectedImprovement, PathScore, Score, Thompson, UpperConfidence
 from windward.context_rules import ContextRule, Nature
 from windward.contexts import ContextModel, NoContext
 from windward.design import Design, Sobol
 from windward.errors import ArgumentError, IncompatibleError
 from windward.feedback import Censor, Feedback, Hallucinate
-from windward.maximize import Acquisition, Drafted, Maximizer, MultiStart, Screened
+from windward.maximize import Maximizer, MultiStart
 from windward.objectives import Bound, Expected, LipschitzRobust, Objective, Reduction, Satisficing
 from windward.parameters import Categorical, Value
 from windward.region import Region
@@ -196,7 +197,8 @@ def acquisition(score: Score, reduction: Reduction, device: torch.device) -> Acq
     rough = score.draft() if isinstance(score, ConfidenceScore) else score
     simpler = reduction.draft if isinstance(reduction, Bound) and reduction.draft is not None else reduction
     if rough is score and simpler is reduction:
-        return screened(score, reduction)
+        exact, quick = screened(score, reduction), score.sketch() if isinstance(score, PathScore) else score
+        return exact if isinstance(exact, Screened) or quick is score else Sketched(exact, scored(quick, reduction))
     draft = screened(rough, simpler)
     sketchy = rough.draft() if isinstance(rough, ConfidenceScore) and rough is not score else rough
     if isinstance(sketchy, ConfidenceScore) and isinstance(simpler, Bound) and simpler.fewer:

@@ -14,9 +14,10 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from windward.acquisitions import Acquisition
 from windward.bench.problem import Problem
 from windward.design import DESIGN_STREAM, hash_seed
-from windward.maximize import Acquisition, MultiStart, OverGrid, best_of
+from windward.maximize import MultiStart, OverGrid, best_of
 from windward.parameters import Integer, Real
 from windward.policy import Policy
 from windward.region import LEAST_DISTANCE, Region

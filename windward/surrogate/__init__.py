@@ -5,7 +5,7 @@ from windward.surrogate.likelihood import Likelihood
 from windward.surrogate.outcomes import SoftClip, Standardize, Unscaled
 from windward.surrogate.paths import Path
 from windward.surrogate.posterior import GaussianPosterior, Hyperparameters
-from windward.surrogate.protocol import Believed, Drafting, Posterior, SampledFunction, Start, Surrogate
+from windward.surrogate.protocol import Believed, Drafting, Posterior, SampledFunction, Sketching, Start, Surrogate
 
 __all__ = [
     "Believed",
@@ -17,6 +17,7 @@ __all__ = [
     "Path",
     "Posterior",
     "SampledFunction",
+    "Sketching",
     "SoftClip",
     "Standardize",
     "Start",

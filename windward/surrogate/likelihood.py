@@ -166,7 +166,7 @@ class Likelihood:
             mean = self.y.new_zeros(len(thetas))
         residual = self.y - mean[:, None]
         a = precision @ residual[:, :, None]
-        density = (residual[:, None, :] @ a)[:, 0, 0].mul_(-0.5) - factor.diagonal(dim1=1, dim2=2).log().sum(1)
+        density = (residual * a[:, :, 0]).sum(1).mul_(-0.5) - factor.diagonal(dim1=1, dim2=2).log().sum(1)
 
         # A_g a = -2 (k' * s_g) a, s_g = z_i^2 - 2 z_i z_j + z_j^2; the noise's part of A is diagonal.
         width = z.shape[2]
@@ -178,7 +178,7 @@ class Likelihood:
         pulled = torch.cat([self._gathered(per_column), fitted_noise[:, :, None] * a], dim=2)  # A_i a
         information = pulled.mT @ (precision @ pulled)
 
-        inner = precision.baddbmm_(a, a.mT, beta=-1.0)  # A^-1 - a a', minus which the traces are taken
+        inner = (a * a.mT).sub_(precision)
         by_noise = (inner.diagonal(dim1=1, dim2=2) * fitted_noise).sum(1, keepdim=True)
         sides = inner.mul_(slope) @ powers[:, :, : width + 1]
         by_scale = self._gathered((sides[:, :, :1] * z).sub_(sides[:, :, 1:]).mul_(z).sum(1))

@@ -22,6 +22,13 @@ class SampledFunction(Protocol):
     def context_gradient(self, x: Tensor, points: Tensor) -> Tensor: ...
 
 
+@runtime_checkable
+class Sketching(Protocol):
+    """A sample of f with a quicker form of it, near enough to rank decisions by; that one need not be differentiable."""
+
+    def sketch(self) -> SampledFunction: ...
+
+
 class Posterior(Protocol):
     """What a policy needs of a fitted surrogate."""
 
