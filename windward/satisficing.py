@@ -3,21 +3,27 @@
     k = min(0, inf_{r > 0} (v(r) - target) / r)
 
 v is convex, so (v(r) - target) / r has its infimum where the tangent of v at r passes through (0, target): where
-v(r) + r s(r) = target, s = -v'(r+). That sum falls as r grows, from p.f to the least reachable value; its crossing is
-found by bisection and the answer is (v - target) / r there, not -s, from which it differs at the kinks of v.
+v(r) + r s(r) = target, s = -v'(r+). That sum falls as r grows, from p.f to the least reachable value, and may jump across the
+target at a kink of v; the answer is (v - target) / r at the crossing, not -s, from which it differs at kinks. Two radii enclose
+it. Where v is smooth, the secant of the sum finds it; at a kink, the place where the two tangents meet: if v is there what they
+say, it is the kink. Both take turns with halving, which is slow and sure.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from windward.divergences import Ball
 
-# Steps that bracket the crossing, eightfold each from 1e-6 (so up to 1e12), and halvings that find it to 1e-10 of itself:
-# the quotient is flat there, or at a kink as exact.
-GROWTH, STEPS = 8.0, 20
-HALVINGS = 36
+# The first radius, and how it grows until it encloses the crossing: up to 1e12.
+FIRST, GROWTH, STEPS = 0.1, 8.0, 15
+# The crossing is found to this share of itself, or of the range of values: the quotient is flat there, or at a kink as exact.
+# Halving alone, every fourth turn, needs 140.
+NEAR, EQUAL = 1e-10, 1e-13
+TURNS = 200
 # Fragilities beyond this, per unit of 1 + |target|, are compressed into twice of it, so that a shortfall can lie below all.
 FRAGILE = 1e6
 
@@ -48,24 +54,87 @@ def reported(k: Tensor, target: float) -> Tensor:
     return torch.where(k < -2.0 * limit, k + 2.0 * limit, k)
 
 
+@dataclass
+class _Tangents:
+    """Tangents of v at radii, `"b"` each: v(r) - s(r) (. - r), by the slope and the value at radius zero."""
+
+    radius: Tensor
+    slope: Tensor
+    height: Tensor
+
+    @classmethod
+    def at(cls, ball: Ball, rows: Tensor, radius: Tensor) -> _Tangents:
+        worst = ball(rows, radius)
+        slope = worst.multiplier
+        return cls(radius, slope, worst.value + torch.where(radius > 0, radius * slope, 0.0))
+
+    def of(self, rows: Tensor) -> _Tangents:
+        return _Tangents(self.radius[rows], self.slope[rows], self.height[rows])
+
+    def where(self, chosen: Tensor, other: _Tangents) -> _Tangents:
+        return _Tangents(
+            torch.where(chosen, self.radius, other.radius),
+            torch.where(chosen, self.slope, other.slope),
+            torch.where(chosen, self.height, other.height),
+        )
+
+    def put(self, rows: Tensor, other: _Tangents) -> None:
+        self.radius[rows], self.slope[rows], self.height[rows] = other.radius, other.slope, other.height
+
+
 def _crossing(ball: Ball, rows: Tensor, target: float) -> Tensor:
     """Return the radius where v(r) + r s(r) falls to the target; 0 where it never does."""
-
-    def above(radius: Tensor) -> Tensor:
-        worst = ball(rows, radius)
-        slope = torch.where(radius > 0, radius * worst.multiplier, 0.0)
-        return worst.value + slope >= target
-
-    high = torch.full_like(rows[:, 0], 1e-6)
+    found = torch.zeros_like(rows[:, 0])
+    low = _Tangents.at(ball, rows, torch.zeros_like(found))
+    high = _Tangents.at(ball, rows, torch.full_like(found, FIRST))
     for _ in range(STEPS):
-        beyond = above(high)
-        if not bool(beyond.any()):
+        beyond = (high.height >= target).nonzero()[:, 0]
+        if len(beyond) == 0:
             break
-        high = torch.where(beyond, GROWTH * high, high)
-    reached = ~above(high)  # elsewhere even the least value meets the target
-    low = torch.zeros_like(high)
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        over = above(middle)
-        low, high = torch.where(over, middle, low), torch.where(over, high, middle)
-    return torch.where(reached, high, 0.0)
+        low.put(beyond, high.of(beyond))
+        high.put(beyond, _Tangents.at(ball, rows[beyond], GROWTH * high.radius[beyond]))
+    moving = (high.height < target).nonzero()[:, 0]  # elsewhere even the least value meets the target
+    low, high, rows = low.of(moving), high.of(moving), rows[moving]
+    rounding = EQUAL * (rows.amax(-1) - rows.amin(-1)) + 1e-15 * rows.abs().amax(-1)
+    nearer = (low.height - target).abs() <= (high.height - target).abs()
+    best, second = low.where(nearer, high), high.where(nearer, low)  # of all tried, by how near their height is
+    for turn in range(TURNS):
+        if len(moving) == 0:
+            break
+        trial, promised = _trial(low, high, best, second, target, turn)
+        fresh = _Tangents.at(ball, rows, trial)
+        above, error = fresh.height >= target, (fresh.height - target).abs()
+        low, high = fresh.where(above, low), high.where(above, fresh)
+        first = error < (best.height - target).abs()
+        second = best.where(first, fresh.where(error < (second.height - target).abs(), second))
+        best = fresh.where(first, best)
+        known = (fresh.height - trial * fresh.slope - promised <= rounding) | (error <= rounding)
+        done = known | (high.radius - low.radius <= NEAR * high.radius)
+        found[moving[done]] = torch.where(known, trial, high.radius)[done]
+        left = (~done).nonzero()[:, 0]
+        moving, rows, rounding = moving[left], rows[left], rounding[left]
+        low, high, best, second = (tangents.of(left) for tangents in (low, high, best, second))
+    else:
+        found[moving] = high.radius
+    return found
+
+
+def _trial(
+    low: _Tangents, high: _Tangents, best: _Tangents, second: _Tangents, target: float, turn: int
+) -> tuple[Tensor, Tensor]:
+    """Return the next radius between two that enclose the crossing, and v there if that is a kink, else minus infinity."""
+    gap = high.radius - low.radius
+    # From 0 on, what is near is a question of shares.
+    middle = low.radius + torch.where(low.radius > 0, 0.5, 1.0 / GROWTH) * gap
+    nothing = torch.full_like(gap, -torch.inf)
+    if turn % 4 == 3:
+        return middle, nothing
+    meeting = (low.height - high.height) / (low.slope - high.slope)
+    usable = (meeting > low.radius) & (meeting < high.radius)
+    trial = torch.where(usable, meeting, middle)
+    promised = torch.where(usable, high.height - high.slope * meeting, nothing)
+    if turn % 4 == 0:
+        return trial, promised
+    secant = best.radius - (best.height - target) * (best.radius - second.radius) / (best.height - second.height)
+    usable = (secant > low.radius) & (secant < high.radius)
+    return torch.where(usable, secant, trial), torch.where(usable, nothing, promised)
