@@ -85,15 +85,21 @@ class Path:
         """Return the gradient in the context at every decision `"*b d"` and context `"n k"`; `"*b n k"`."""
         posterior = self.posterior
         zx, zc = posterior.inputs.x(x), posterior.inputs.c(points)
-        ax, ac = zx @ self.x_frequencies.T, zc @ self.c_frequencies.T + self.phases
+        angles = zx @ self.x_frequencies.T
+        cos, sin = angles.cos() * self.weights, angles.sin() * self.weights
+        ac = zc @ self.c_frequencies.T + self.phases
+        cos_c, sin_c = ac.cos(), ac.sin()
         sx, sc = squared_distances(zx, posterior.zx), squared_distances(zc, posterior.zc)
-        steep = 2.0 * posterior.hyperparameters.amplitude * slope_value(posterior.kernel, sx[..., None, :] + sc)
-        columns = []
+        amplitude, columns = posterior.hyperparameters.amplitude, []
+        if self.factorises:  # k' = -k / 2, and k is a product
+            kx, kc = kernel_value(posterior.kernel, sx) * self.correction, kernel_value(posterior.kernel, sc)
+        else:
+            steep = 2.0 * amplitude * slope_value(posterior.kernel, sx[..., None, :] + sc)
         for column, rate in enumerate(posterior.inputs.c_rates):
-            turn = self.c_frequencies[:, column]
-            prior = -(ax.cos() * self.weights) @ (ac.sin() * turn).T - (ax.sin() * self.weights) @ (ac.cos() * turn).T
-            gaps = zc[:, None, column] - posterior.zc[:, column]
-            columns.append((prior + (steep * gaps) @ self.correction) * rate * posterior.scale)
+            turn, gaps = self.c_frequencies[:, column], zc[:, None, column] - posterior.zc[:, column]
+            prior = -cos @ (sin_c * turn).T - sin @ (cos_c * turn).T
+            pull = -amplitude * kx @ (kc * gaps).T if self.factorises else (steep * gaps) @ self.correction
+            columns.append((prior + pull) * rate * posterior.scale)
         return torch.stack(columns, -1) if columns else x.new_zeros(*x.shape[:-1], len(points), 0)
 
     def prior_at_pairs(self, zx: Tensor, zc: Tensor) -> Tensor:
