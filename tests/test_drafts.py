@@ -170,7 +170,11 @@ def test_a_ceiling_a_draft_or_a_sketch_ranks_the_screen(kind):
     evaluated.clear()
     crowded = Region(SQUARE, avoid=torch.full((1, 2), 0.3, dtype=torch.float64))
     x = MultiStart()(acquisition, crowded, torch.Generator().manual_seed(0))
-    assert 16 in evaluated and bool(crowded.clear(x[None]).all()) and float((x - 0.3).norm()) < 0.05
+    assert (
+        any(16 < rows <= 32 for rows in evaluated)
+        and bool(crowded.clear(x[None]).all())
+        and float((x - 0.3).norm()) < 0.05
+    )
 
 
 @pytest.mark.parametrize("kernel", ["squared_exponential", "matern52"])
@@ -203,6 +207,8 @@ def test_a_sample_is_screened_by_its_sketch_and_climbed_by_itself():
             for each in (sketched, sketched.function)
         )
         assert torch.allclose(found, plainly, atol=1e-6)
+        mean, sample = posterior.means(plainly[None], contexts.points), path(plainly[None], contexts.points)
+        assert torch.allclose(score(reduction, plainly[None]), reduction(mean + 1.5 * (sample - mean)), atol=1e-12)
         # A grid is evaluated exactly, and so is a sample that has no sketch.
         grid = OverGrid(9).points(Region(SQUARE))
         highest = grid[score(reduction, grid).argmax()]

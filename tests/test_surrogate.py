@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from helpers import random_dataset
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 import windward as ww
 from windward.contexts import Contexts
 from windward.policy import Policy, Request, suggest
-from windward.surrogate import GaussianProcess, Hyperparameters
+from windward.surrogate import GaussianProcess, Hyperparameters, Likelihood
 from windward.surrogate.splits import SPLIT_RESIDUAL, split
 from windward.trials import Dataset, Trial, Trials
 
@@ -238,8 +240,6 @@ def test_fixed_hyperparameters_are_kept():
 
 
 def test_warm_start_is_no_worse_than_cold():
-    import numpy as np
-
     data = random_dataset(40, 2, 1)
     surrogate = GaussianProcess()
     cold = surrogate.fitted(data)
@@ -247,6 +247,37 @@ def test_warm_start_is_no_worse_than_cold():
     thetas = np.log([[*found.length_scales, found.noise] for found in (cold, warm)])
     values = surrogate.likelihood(data).values_and_gradients(thetas)[0]
     assert values[1] >= values[0] - 1e-6
+
+
+def test_a_fit_is_the_best_of_all_it_tried_with_its_mean(monkeypatch):
+    evaluate, tried = Likelihood.values_and_gradients, []
+
+    def recorded(self, thetas):
+        found = evaluate(self, thetas)
+        tried.extend(zip(found[0].tolist(), found[3].tolist(), strict=True))
+        return found
+
+    monkeypatch.setattr(Likelihood, "values_and_gradients", recorded)
+    last_is_best = 0
+    for seed in range(6):
+        data = random_dataset(25, 2, 1, seed=seed)
+        tried.clear()
+        found = GaussianProcess().fitted(data, Hyperparameters(0.0, (0.1, 3.0, 0.5), 1.0, 0.5))
+        best, mean = max(tried)
+        last_is_best += tried[-1][0] == best
+        theta = np.log([[*found.length_scales, found.noise]])
+        value, _, _, means = evaluate(GaussianProcess().likelihood(data), theta)
+        assert value[0] == pytest.approx(best, abs=1e-9) and found.mean == mean == pytest.approx(means[0], abs=1e-9)
+    assert last_is_best < 6
+
+
+@pytest.mark.parametrize("size", [1e8, 1e9, 1e30])
+def test_unscaled_outcomes_of_any_size_are_fitted(size):
+    """Their information drowns the priors': with fewer observations than hyper-parameters it is singular to the last bit."""
+    for seed in range(20):
+        data = random_dataset(3, 4, 0, seed=seed)
+        fitted = GaussianProcess(outcome=ww.Unscaled()).fitted(replace(data, y=size * data.y))
+        assert all(math.isfinite(value) for value in (fitted.mean, fitted.noise, *fitted.length_scales))
 
 
 @pytest.mark.parametrize("kernel", ["squared_exponential", "matern52"])

@@ -7,7 +7,7 @@ bound whose gradient points outward are held there, so a solution on a bound is 
 
 The inverse Hessian is kept whole, not as a history of steps: decisions and hyper-parameters have few dimensions, where one
 product for all rows is cheaper than a loop over remembered steps, and at kinks it forgets nothing. Where the function gives an
-estimate of its Hessian as well, H is its inverse at each new point, corrected by the step that led there.
+estimate of its Hessian as well, H is its inverse at each of the first points, corrected by the step that led there.
 
 Acquisitions have kinks: minima over contexts, worst cases. Beyond a kink the gradient is another, and a line search can only
 creep towards it. So with `kinks` a failed trial point adds its tangent, as in bundle methods (Kiwiel 1985): the next step goes
@@ -41,6 +41,8 @@ PATIENT_TURNS = 2  # turns at one place before the step is halved
 KINK = 10.0  # a row in a kink is done where its promised gain is below so many tolerances, in the function's own units
 # Rows that so many times their promised gain would not bring down to the lowest are left, after so many evaluations.
 HOPE, PATIENCE = 10.0, 6
+CURVED = 12  # steps of a row in which a known Hessian replaces H: near the top what BFGS has gathered is better
+SINGULAR = 1e-10  # the least eigenvalue of a Hessian with unit diagonal that its inverse goes by
 NEAR = 0.01  # of the unit cube: rows that have come so near to each other end in the same place
 
 
@@ -119,7 +121,7 @@ class _Rows:
         self.direction, self.step = np.zeros((b, d)), np.ones(b)
         self.done = ~(np.isfinite(value) & np.isfinite(gradient).all(-1))
         self.gradient = np.where(self.done[:, None], 0.0, gradient)  # of these nothing more is computed than noughts
-        self.small_gains = np.zeros(b, dtype=np.int64)
+        self.small_gains, self.steps = np.zeros(b, dtype=np.int64), np.zeros(b, dtype=np.int64)
         self.tangent, self.below = self.gradient.copy(), np.zeros(b)  # a tangent, and how far below a row's value it is
         self.turns = np.zeros(b, dtype=np.int64)  # how often in a row the direction came from two tangents
         self.gain = np.full(b, np.inf)  # the decrease that a row's model promises
@@ -156,9 +158,10 @@ class _Rows:
         self.done |= (near & (self.value[:, None] > self.value)).any(1)
 
     def curve(self, rows: NDArray[np.int64], hessian: Array) -> None:
-        """Take the inverse of an estimate of the Hessian for H, where there is one."""
-        usable = np.isfinite(hessian).all((1, 2))
-        self.inverse_hessian[rows[usable]] = np.linalg.inv(hessian[usable])
+        """Take the inverse of an estimate of the Hessian for H, where there is one, in the first `CURVED` steps of a row."""
+        inverse = _inverses(hessian)
+        usable = np.isfinite(inverse).all((1, 2)) & (self.steps[rows] < CURVED)
+        self.inverse_hessian[rows[usable]] = inverse[usable]
         self.curved[rows[usable]] = True
 
     def _downhill(self, rows: NDArray[np.int64], gradient: Array) -> tuple[Array, Array]:
@@ -201,6 +204,7 @@ class _Rows:
         small = gain <= self.tolerance * np.maximum(1.0, np.abs(value))
         self.small_gains[taken] = np.where(small, self.small_gains[taken] + 1, 0)
         self.x[taken], self.value[taken], self.gradient[taken] = trial, value, gradient
+        self.steps[taken] += 1
         self.aim(taken)
         promising = self.gain[taken] > KINK * self.tolerance if self.kinks else False
         self.done[taken] |= (self.small_gains[taken] >= 2) & ~np.asarray(promising)
@@ -262,6 +266,20 @@ class _Rows:
         inverse += half + half.swapaxes(1, 2)
         self.inverse_hessian[rows] = inverse
         self.curved[rows] = True
+
+
+def _inverses(matrices: Array) -> Array:
+    """Return inverses of symmetric matrices `"b d d"`, eigenvalues being at least `SINGULAR`; NaN where there are none."""
+    diagonal = np.diagonal(matrices, axis1=1, axis2=2)
+    usable = np.asarray(np.isfinite(matrices).all((1, 2)) & (diagonal > 0.0).all(1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        unit = 1.0 / np.sqrt(np.where(usable[:, None], diagonal, 1.0))
+        scaled = np.where(usable[:, None, None], matrices, 0.0) * unit[:, :, None] * unit[:, None, :]
+        values, vectors = np.linalg.eigh(scaled)
+        vectors *= unit[:, :, None]
+        inverse: Array = (vectors / np.maximum(values, SINGULAR)[:, None, :]) @ vectors.swapaxes(1, 2)
+    inverse[~usable] = np.nan
+    return inverse
 
 
 def _product(matrices: Array, vectors: Array) -> Array:

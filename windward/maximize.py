@@ -115,8 +115,7 @@ class MultiStart:
             refined, refined_values = self._exchange(acquisition, region, refined, refined_values, level)
         values = ranks
         if cheaper(acquisition) is not acquisition:
-            crowded = region.avoid is not None and len(region.avoid) > 0
-            values = _some_values(acquisition, points, ranks, refined_values, 2 * self.starts if crowded else 0)
+            values = _some_values(acquisition, points, ranks, refined_values, region, 2 * self.starts)
         candidates, scores = torch.cat([refined, points]), torch.cat([refined_values, values])
         top = refined[refined_values.argmax()]
         if not bool(region.clear(top[None]).all()):
@@ -231,16 +230,20 @@ def _level(values: Tensor) -> tuple[float, float]:
     return top, next(spread for spread in spreads if spread > 0.0)
 
 
-def _some_values(acquisition: Acquisition, points: Tensor, ranks: Tensor, found: Tensor, count: int) -> Tensor:
-    """Return the acquisition at the `count` best by rank, apart from each other, minus infinity elsewhere; `"n"`.
+def _some_values(
+    acquisition: Acquisition, points: Tensor, ranks: Tensor, found: Tensor, region: Region, count: int
+) -> Tensor:
+    """Return the acquisition at the `count` best by rank that are clear of pending decisions, and at as many that lie apart.
 
-    They are for when the tops found are too near to pending decisions. Where nothing found is finite all are evaluated.
+    Elsewhere it is minus infinity; `"n"`. They are for when the tops found are too near to pending decisions, and none without
+    such. Where nothing found is finite all are evaluated.
     """
     if not bool(torch.isfinite(found).any()):
         return values_of(acquisition, points)
     values = torch.full_like(ranks, -torch.inf)
-    if count:
-        chosen = spread_best(points, ranks, count)
+    if region.avoid is not None and len(region.avoid):
+        clear = torch.where(region.clear(points), ranks, -torch.inf).argsort(descending=True)[:count]
+        chosen = torch.tensor(sorted({*clear.tolist(), *spread_best(points, ranks, count).tolist()}))
         values[chosen] = values_of(acquisition, points[chosen])
     return values
 
