@@ -17,7 +17,7 @@ import windward as ww
 from windward.beliefs import improvement
 from windward.contexts import Contexts
 from windward.policy import Policy
-from windward.satisficing import satisficing
+from windward.satisficing import reported, satisficing
 from windward.surrogate import Believed, GaussianProcess, Hyperparameters
 from windward.trials import Dataset, Trials
 
@@ -391,6 +391,28 @@ def test_satisficing_with_mmd():
     radii = torch.logspace(-4, 0.5, 2000, dtype=torch.float64)
     chord = ((ww.MMD(0.5, 1e-3).worst_case(rows[0].expand(2000, -1), contexts, radii).value - 1.2) / radii).min()
     assert float(k[0]) == pytest.approx(float(chord), rel=1e-3) and float(k[1]) < -1e5
+
+
+def test_satisficing_with_mmd_near_a_radius_it_cannot_solve():
+    """Means just above the target cross near radius 0, where MMD without a nugget is not certified: no ask fails by it."""
+    contexts = Contexts.uniform(torch.linspace(0, 1, 16, dtype=torch.float64)[:, None])
+    values = torch.sin(3 * contexts.points[:, 0]) + 0.1 * torch.arange(3.0, dtype=torch.float64)[:, None]
+    ball = ww.MMD(0.3).on(contexts)
+    target = float(contexts.weights @ values[0]) - 1e-8
+    with pytest.raises(ww.SolverError):
+        ball(values[:1], 1e-7)
+    k = satisficing(ball, values, contexts.weights, target)
+    assert torch.isfinite(k).all() and bool((k[1:] > k[:-1]).all()) and float(k[0]) < -1.0
+
+
+def test_a_steep_fragility_is_reported_as_it_is():
+    limit = 1e6 * 1.5
+    for steep in (-0.3, -2.0 * limit, -50.0 * limit):
+        squeezed = steep if steep >= -limit else -limit - limit * (1.0 - limit / abs(steep))
+        assert float(reported(torch.tensor(squeezed, dtype=torch.float64), -0.5)) == pytest.approx(steep, rel=1e-9)
+    assert float(reported(torch.tensor(-2.0 * limit - 0.25, dtype=torch.float64), -0.5)) == pytest.approx(
+        -0.25, abs=1e-8
+    )
 
 
 def test_a_given_context_has_no_slope():

@@ -64,15 +64,16 @@ def minimize_rows(
 
     `function` maps points `"a d"` to values `"a"`, gradients `"a d"` and, if it can, estimates of the Hessian `"a d d"`,
     positive definite. `low` and `high` are `"b d"`, equal where a variable is held. A row stops when its projected gradient is
-    below `tolerance`, when two steps in a row improve it by less than `tolerance` of its size, or in a kink.
+    below `tolerance`, when two steps in a row improve it by less than `tolerance` of its size (with `kinks`: and no more is
+    promised), in a kink, or when it cannot move; one that is not finite at its start stays there.
 
     `first_step` is the longest step, in any variable, of a row that knows no curvature yet or is misled by it, `longest_step`
     that of any other. With `kinks` failed trial points turn the direction; without, as suits smooth functions, they shorten
     the step.
 
-    Where only the lowest row is wanted: under `finish=(after, rows)` others stop where ten times their promised gain would not
-    make them it, and after that many calls only the lowest so many go on, of those within `NEAR` of each other one. Under
-    `meet` a row stops as soon as it has come so near to a lower one, in every variable.
+    Where only the lowest row is wanted: under `finish=(after, rows)` others stop, from the sixth call on, where ten times their
+    promised gain would not make them it, and after that many calls only the lowest so many go on, of those within `NEAR` of
+    each other one. Under `meet` a row stops as soon as it has come so near to a lower one, in every variable.
     """
     x = np.clip(start, low, high)
     value, gradient, *hessian = function(x)

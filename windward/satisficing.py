@@ -17,11 +17,12 @@ import torch
 from torch import Tensor
 
 from windward.divergences import Ball
+from windward.errors import SolverError
 
 # The first radius, and how it grows until it encloses the crossing: up to 1e12.
 FIRST, GROWTH, STEPS = 0.1, 8.0, 15
 # The crossing is found to this share of itself, or of the range of values: the quotient is flat there, or at a kink as exact.
-# Halving alone, every fourth turn, needs 140.
+# Halving alone, every fourth turn, needs 140, or 190 for a crossing at 1e-14.
 NEAR, EQUAL = 1e-10, 1e-13
 TURNS = 200
 # Fragilities beyond this, per unit of 1 + |target|, are compressed into twice of it, so that a shortfall can lie below all.
@@ -51,7 +52,8 @@ def satisficing(ball: Ball, values: Tensor, weights: Tensor, target: float) -> T
 def reported(k: Tensor, target: float) -> Tensor:
     """Return what a person is shown: the fragility, or the plain shortfall p.f - target where the target is missed."""
     limit = FRAGILE * (1.0 + abs(target))
-    return torch.where(k < -2.0 * limit, k + 2.0 * limit, k)
+    spread_out = torch.where(k < -limit, -limit * limit / (2.0 * limit + k), k)
+    return torch.where(k < -2.0 * limit, k + 2.0 * limit, spread_out)
 
 
 @dataclass
@@ -68,6 +70,19 @@ class _Tangents:
         slope = worst.multiplier
         return cls(radius, slope, worst.value + torch.where(radius > 0, radius * slope, 0.0))
 
+    @classmethod
+    def where_solved(cls, ball: Ball, rows: Tensor, radius: Tensor) -> _Tangents:
+        """Return the tangents, NaN where the worst case could not be solved."""
+        try:
+            return cls.at(ball, rows, radius)
+        except SolverError:
+            if len(rows) == 1:
+                nothing = torch.full_like(radius, torch.nan)
+                return cls(radius, nothing, nothing)
+        half = len(rows) // 2
+        parts = [cls.where_solved(ball, rows[some], radius[some]) for some in (slice(None, half), slice(half, None))]
+        return cls(*(torch.cat([getattr(part, name) for part in parts]) for name in ("radius", "slope", "height")))
+
     def of(self, rows: Tensor) -> _Tangents:
         return _Tangents(self.radius[rows], self.slope[rows], self.height[rows])
 
@@ -83,7 +98,10 @@ class _Tangents:
 
 
 def _crossing(ball: Ball, rows: Tensor, target: float) -> Tensor:
-    """Return the radius where v(r) + r s(r) falls to the target; 0 where it never does."""
+    """Return the radius where v(r) + r s(r) falls to the target; 0 where it never does.
+
+    A row that cannot be solved at so small a radius gets the least one beyond the crossing at which it was.
+    """
     found = torch.zeros_like(rows[:, 0])
     low = _Tangents.at(ball, rows, torch.zeros_like(found))
     high = _Tangents.at(ball, rows, torch.full_like(found, FIRST))
@@ -102,14 +120,14 @@ def _crossing(ball: Ball, rows: Tensor, target: float) -> Tensor:
         if len(moving) == 0:
             break
         trial, promised = _trial(low, high, best, second, target, turn)
-        fresh = _Tangents.at(ball, rows, trial)
-        above, error = fresh.height >= target, (fresh.height - target).abs()
-        low, high = fresh.where(above, low), high.where(above, fresh)
+        fresh = _Tangents.where_solved(ball, rows, trial)
+        above, unsolved, error = fresh.height >= target, fresh.height.isnan(), (fresh.height - target).abs()
+        low, high = fresh.where(above, low), high.where(above | unsolved, fresh)
         first = error < (best.height - target).abs()
         second = best.where(first, fresh.where(error < (second.height - target).abs(), second))
         best = fresh.where(first, best)
         known = (fresh.height - trial * fresh.slope - promised <= rounding) | (error <= rounding)
-        done = known | (high.radius - low.radius <= NEAR * high.radius)
+        done = known | unsolved | (high.radius - low.radius <= NEAR * high.radius)
         found[moving[done]] = torch.where(known, trial, high.radius)[done]
         left = (~done).nonzero()[:, 0]
         moving, rows, rounding = moving[left], rows[left], rounding[left]

@@ -6,6 +6,7 @@ for itself: one that is wrong is refused and the others are written.
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -133,6 +134,16 @@ def check_added(
     }
 
 
+def _check_value(call: str, value: object) -> float:
+    """Return a value as a float; where there is none, say what to do."""
+    try:
+        return check.number(call, "value", value)
+    except ArgumentError as error:
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            raise ArgumentError(f"{error} If no value will come, study.lose(id) says so.") from None
+        raise
+
+
 def _check_noise(call: str, noise: float | None) -> float | None:
     """Return a standard deviation as a float, None where it is not known."""
     return None if noise is None else check.number(call, "noise", noise, low=0.0)
@@ -141,7 +152,7 @@ def _check_noise(call: str, noise: float | None) -> float | None:
 def _clean(space: Space, one: Tell) -> dict[str, Any]:
     call = "study.tell"
     return {
-        "value": check.number(call, "value", one.value),
+        "value": _check_value(call, one.value),
         "context": space.check_context(call, {} if one.context is None else one.context, partial=True),
         "noise": _check_noise(call, one.noise),
         "decision": None if one.decision is None else space.check_decision(call, one.decision, planned=False),
