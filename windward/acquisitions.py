@@ -19,36 +19,32 @@ Acquisition: TypeAlias = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class Screened:
+class _Held:
+    function: Acquisition
+
+    def __call__(self, points: Tensor) -> Tensor:
+        return self.function(points)
+
+
+@dataclass(frozen=True)
+class Screened(_Held):
     """An acquisition that is dear, and a cheap function that it never exceeds."""
 
-    function: Acquisition
     ceiling: Acquisition
 
-    def __call__(self, points: Tensor) -> Tensor:
-        return self.function(points)
-
 
 @dataclass(frozen=True)
-class Drafted:
+class Drafted(_Held):
     """An acquisition, and a cheaper one near it everywhere: the draft finds the hills, the acquisition the highest."""
 
-    function: Acquisition
     draft: Acquisition
-
-    def __call__(self, points: Tensor) -> Tensor:
-        return self.function(points)
 
 
 @dataclass(frozen=True)
-class Sketched:
+class Sketched(_Held):
     """An acquisition, and a quicker function that ranks decisions nearly as it does; that one need not be differentiable."""
 
-    function: Acquisition
     sketch: Acquisition
-
-    def __call__(self, points: Tensor) -> Tensor:
-        return self.function(points)
 
 
 def cheaper(acquisition: Acquisition) -> Acquisition:

@@ -40,7 +40,7 @@ MOST = 1e4  # upper bound of both: a column with that length-scale has no effect
 FIT_TOLERANCE = 1e-6
 FIT_EVALUATIONS = 200
 LONGEST_STEP = 2.0  # in a logarithm: beyond, the curvature at a start says nothing
-MEET = 0.2  # in every logarithm: climbs so near to a higher one end in the same place, but for one in a thousand
+MEET = 0.2  # in every logarithm: climbs so near to a higher one end in the same place, but for two in a thousand
 # Beyond so many observations the starts are sorted out on that many of them, and only the best is refined on all.
 MANY = 300
 
