@@ -14,6 +14,7 @@ from peers import (
     Counted,
     ExpectedUpperConfidence,
     LipschitzUpperConfidence,
+    batch_rows,
     botorch_model,
     botorch_seconds,
     botorch_suggestion,
@@ -29,6 +30,8 @@ from windward.surrogate import GaussianPosterior, Start
 
 WIDTH = 1.5
 SAMPLES, RAW, RESTARTS, FRESH = 1024, 1024, 50, 4096
+# Up to here BoTorch makes its evaluations a second time without its optimiser; beyond, and for WDRBO, that takes minutes.
+REPEATED = 100
 
 
 Save = Callable[[list[dict[str, Any]]], None]
@@ -116,7 +119,9 @@ def duel(name: str, label: str, n: int, seed: int) -> dict[str, Any]:
 
     peer = rules.peer(botorch_model(trials.dataset, fit), trials, seed)
     torch.manual_seed(seed)  # BoTorch draws its raw points from the global generator
-    peer_x, peer_seconds = botorch_suggestion(peer, len(trials.space.decision), raw=RAW, restarts=RESTARTS)
+    peer_x, peer_seconds = botorch_suggestion(
+        peer, len(trials.space.decision), raw=RAW, restarts=RESTARTS, batch=batch_rows(peer, n)
+    )
     counted, peer.counted = peer.counted, Counted()
     posterior = ww.GaussianProcess().at(trials.dataset, fit)
     judge = rules.score(posterior, trials, seed)
@@ -133,11 +138,13 @@ def duel(name: str, label: str, n: int, seed: int) -> dict[str, Any]:
         "windward_score": score,
         "botorch_score": peer_score,
     }
-    if label != "wdrbo":  # its evaluations by BoTorch take minutes again
+    if label != "wdrbo" and n <= REPEATED:
         own = by_reduction(rules.policy, Contexts.uniform(peer.contexts), posterior, trials.contexts_seen)
         began = time.perf_counter()
-        for points, wants_gradient in counted.batches:
-            (value_and_gradient if wants_gradient else values_of)(own, points)
+        for wants_gradient, evaluate in ((False, values_of), (True, value_and_gradient)):
+            points = [points for points, wanted in counted.batches if wanted is wants_gradient]
+            for block in torch.cat(points).split(RESTARTS):
+                evaluate(own, block)
         row["windward_same_evaluations_seconds"] = time.perf_counter() - began
         row["botorch_same_evaluations_seconds"] = botorch_seconds(peer, counted)
     return row
@@ -155,8 +162,10 @@ def peer_table(names: list[str], sizes: list[int], seeds: int, only: list[str] |
             for label in DUELS:
                 if only and label not in only:
                     continue
-                rows = [duel(name, label, n, seed) for seed in range(seeds)]
-                save(rows)
+                rows = []
+                for seed in range(seeds):
+                    rows.append(duel(name, label, n, seed))
+                    save(rows[-1:])
 
                 def median(part: str, rows: list[dict[str, Any]] = rows) -> float:
                     return statistics.median(row[part] for row in rows)

@@ -7,12 +7,13 @@ Next to them the floor: values and gradients of 512 decisions x 128 contexts, 4 
 dgemm rate; and Optuna's GPSampler on the same decisions and values, contexts left out.
 
 Peers: the same acquisitions as BoTorch functions, by `optimize_acqf` with the paper's options (1024 KDE samples, 1024 raw
-points, 50 restarts), the same data and hyper-parameters. Windward's time has its fit from cold in it, BoTorch's none.
+points, 50 restarts), the same data and hyper-parameters, as many points at once as its cache holds. Windward's time has its
+fit from cold in it, BoTorch's none. BoTorch takes half an hour for 30 and 100 observations, hours for 300 and 1000.
 Both suggestions are scored by one independent evaluation (SBO-KDE: 4096 fresh context samples; ERBO and WDRBO: their
 own contexts, which are given): `score - peer` is to be >= 0.
 
     python benchmarks/suggest.py methods [--observations 30 100 300 1000] [--threads 1 2] [--problems ...] [--repeats 5]
-    python benchmarks/suggest.py peers [--observations 30 100] [--seeds 10] [--problems ...]
+    python benchmarks/suggest.py peers [--observations 30 100 300 1000] [--seeds 10] [--problems ...]
 
 Rows go into benchmarks/results/suggest.json (--out) as they are measured, in place of those of the same name, size and threads.
 """

@@ -262,13 +262,16 @@ PARTS: list[Row] = [
         [
             (5, "weights=5"),
             ([1.0], "weights=[1.0]"),
-            ([1.5, -0.5], "weight=-0.5"),
+            ([1.5, -0.5], "weights[1]=-0.5"),
             ([NAN, 1], "nan"),
             (["a", "b"], "'a'"),
             ([0.5, 0.25], "got 0.75"),
         ],
     ),
     Row("Known.weights", lambda: ww.Known(weights=[1.0], distributions={"a": [1.0]}), ArgumentError, "weights=..."),
+    Row(
+        "Known.distributions", lambda: ww.Known(distributions={"a": ["x"]}), ArgumentError, "distributions['a'][0]='x'"
+    ),
     *each(
         "Known.distributions",
         lambda v: ww.Known(distributions=v),

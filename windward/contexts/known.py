@@ -185,7 +185,7 @@ def _checked_points(points: object, weights: object) -> tuple[dict[str, tuple[Va
         weights = weights.tolist()
     if not isinstance(weights, Sequence) or len(weights) != count:
         raise ArgumentError(f"Known(weights={weights!r}): give {count} weights, one per point.")
-    return columns, _probabilities("Known(weights=...)", weights)
+    return columns, _probabilities("weights", weights)
 
 
 def _checked_distributions(distributions: object) -> dict[str, Distribution | tuple[float, ...]]:
@@ -197,7 +197,7 @@ def _checked_distributions(distributions: object) -> dict[str, Distribution | tu
         if isinstance(entry, Distribution):
             clean[name] = entry
         elif isinstance(entry, Sequence) and not isinstance(entry, str) and entry:
-            clean[name] = _probabilities(f"Known(distributions={{{name!r}: ...}})", entry)
+            clean[name] = _probabilities(f"distributions[{name!r}]", entry)
         else:
             raise ArgumentError(f"Known(distributions={{{name!r}: {entry!r}}}): give a Distribution or probabilities.")
     return clean
@@ -208,11 +208,11 @@ def _check_name(argument: str, name: object) -> None:
         raise ArgumentError(f"Known({argument}={{{name!r}: ...}}): the keys are the names of contexts.")
 
 
-def _probabilities(call: str, weights: Sequence[Any]) -> tuple[float, ...]:
-    clean = tuple(check.number(call, "weight", weight, low=0.0) for weight in weights)
+def _probabilities(name: str, weights: Sequence[Any]) -> tuple[float, ...]:
+    clean = tuple(check.number("Known", f"{name}[{place}]", weight, low=0.0) for place, weight in enumerate(weights))
     total = sum(clean)
     if abs(total - 1.0) > 1e-6:
-        raise ArgumentError(f"{call}: the weights must sum to 1, got {total:g}.")
+        raise ArgumentError(f"Known({name}=...): the weights must sum to 1, got {total:g}.")
     return clean
 
 
