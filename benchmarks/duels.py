@@ -1,4 +1,4 @@
-"""The same acquisition maximised by Windward and by BoTorch: seconds of both, and one independent score of both decisions."""
+"""The same acquisition maximised by Windward and by BoTorch: seconds of both, and one common score of both decisions."""
 
 from __future__ import annotations
 
@@ -44,6 +44,8 @@ class Duel:
     policy: ww.Policy
     peer: Callable[[Any, ww.Trials, int], Any]
     score: Callable[[GaussianPosterior, ww.Trials, int], Callable[[Tensor], Tensor]]
+    raw: int = RAW
+    restarts: int = RESTARTS
 
 
 def kde_samples(trials: ww.Trials, count: int, seed: int) -> Contexts:
@@ -55,12 +57,23 @@ def kde_samples(trials: ww.Trials, count: int, seed: int) -> Contexts:
     return Contexts.uniform((centres + steps).clamp(0.0, 1.0))
 
 
-def lipschitz_contexts(trials: ww.Trials) -> Contexts:
-    """Return what WDRBO takes: the contexts seen, and 100 points of weight zero."""
-    policy = ww.papers.wdrbo()
-    found = policy.context_model(trials.space, trials, trials.space.encode_given(None), torch.Generator())
+def own_contexts(policy: ww.Policy, trials: ww.Trials, seed: int) -> Contexts:
+    """Return the contexts that Windward's suggestion takes."""
+    generator = torch.Generator().manual_seed(seed)
+    found = policy.context_model(trials.space, trials, trials.space.encode_given(None), generator)
     assert found is not None
     return found
+
+
+def lipschitz_contexts(trials: ww.Trials) -> Contexts:
+    """Return what WDRBO takes: the contexts seen, and 100 points of weight zero."""
+    return own_contexts(ww.papers.wdrbo(), trials, 0)
+
+
+def kde_score(posterior: GaussianPosterior, trials: ww.Trials, seed: int) -> Any:
+    """Return SBO-KDE's acquisition over fresh samples."""
+    samples = kde_samples(trials, FRESH, seed + 2000)
+    return by_reduction(ww.papers.sbo_kde(), samples, posterior, trials.contexts_seen)
 
 
 def by_reduction(policy: ww.Policy, contexts: Contexts, posterior: GaussianPosterior, seen: int) -> Any:
@@ -82,9 +95,17 @@ DUELS = {
         lambda model, trials, seed: ExpectedUpperConfidence(
             model, kde_samples(trials, SAMPLES, seed + 1000).points, WIDTH
         ),
-        lambda posterior, trials, seed: by_reduction(
-            ww.papers.sbo_kde(), kde_samples(trials, FRESH, seed + 2000), posterior, trials.contexts_seen
+        kde_score,
+    ),
+    # BoTorch with Windward's own 128 points, as many decisions screened and as many climbed.
+    "sbo_kde_small": Duel(
+        ww.papers.sbo_kde(),
+        lambda model, trials, seed: ExpectedUpperConfidence(
+            model, own_contexts(ww.papers.sbo_kde(), trials, seed).points, WIDTH
         ),
+        kde_score,
+        raw=512,
+        restarts=8,
     ),
     "erbo": Duel(
         ww.papers.erbo(),
@@ -120,13 +141,13 @@ def duel(name: str, label: str, n: int, seed: int) -> dict[str, Any]:
     peer = rules.peer(botorch_model(trials.dataset, fit), trials, seed)
     torch.manual_seed(seed)  # BoTorch draws its raw points from the global generator
     peer_x, peer_seconds = botorch_suggestion(
-        peer, len(trials.space.decision), raw=RAW, restarts=RESTARTS, batch=batch_rows(peer, n)
+        peer, len(trials.space.decision), raw=rules.raw, restarts=rules.restarts, batch=batch_rows(peer, n)
     )
     counted, peer.counted = peer.counted, Counted()
     posterior = ww.GaussianProcess().at(trials.dataset, fit)
     judge = rules.score(posterior, trials, seed)
     score, peer_score = values_of(judge, torch.stack([proposal.x, peer_x])).tolist()
-    row = {
+    row: dict[str, Any] = {
         "problem": name,
         "method": label,
         "observations": n,
@@ -140,13 +161,17 @@ def duel(name: str, label: str, n: int, seed: int) -> dict[str, Any]:
     }
     if label != "wdrbo" and n <= REPEATED:
         own = by_reduction(rules.policy, Contexts.uniform(peer.contexts), posterior, trials.contexts_seen)
-        began = time.perf_counter()
+        for side in ("windward", "botorch"):  # each in batches that suit it
+            row[f"{side}_same_evaluations_seconds"] = 0.0
         for wants_gradient, evaluate in ((False, values_of), (True, value_and_gradient)):
-            points = [points for points, wanted in counted.batches if wanted is wants_gradient]
-            for block in torch.cat(points).split(RESTARTS):
+            points = counted.points(wants_gradient)
+            began = time.perf_counter()
+            for block in points.split(RESTARTS):
                 evaluate(own, block)
-        row["windward_same_evaluations_seconds"] = time.perf_counter() - began
-        row["botorch_same_evaluations_seconds"] = botorch_seconds(peer, counted)
+            row["windward_same_evaluations_seconds"] += time.perf_counter() - began
+            row["botorch_same_evaluations_seconds"] += botorch_seconds(
+                peer, points, wants_gradient, batch_rows(peer, n)
+            )
     return row
 
 
@@ -154,7 +179,7 @@ def peer_table(names: list[str], sizes: list[int], seeds: int, only: list[str] |
     """Print a row for each problem, size and method as it is done, and save its runs."""
     print("median over seeds; ratios are BoTorch's time over Windward's")
     print(
-        f"{'problem':>14} {'method':>8} {'n':>5} {'windward s':>11} {'of it search':>13} {'botorch s':>10} "
+        f"{'problem':>14} {'method':>13} {'n':>5} {'windward s':>11} {'of it search':>13} {'botorch s':>10} "
         f"{'end to end':>11} {'same evals':>11} {'score - peer':>13} {'least':>9}"
     )
     for name in names:
@@ -165,7 +190,7 @@ def peer_table(names: list[str], sizes: list[int], seeds: int, only: list[str] |
                 rows = []
                 for seed in range(seeds):
                     rows.append(duel(name, label, n, seed))
-                    save(rows[-1:])
+                    save(rows)
 
                 def median(part: str, rows: list[dict[str, Any]] = rows) -> float:
                     return statistics.median(row[part] for row in rows)
@@ -177,7 +202,7 @@ def peer_table(names: list[str], sizes: list[int], seeds: int, only: list[str] |
                 )
                 gains = [row["windward_score"] - row["botorch_score"] for row in rows]
                 print(
-                    f"{name:>14} {label:>8} {n:>5} {median('windward_seconds'):>11.4f} "
+                    f"{name:>14} {label:>13} {n:>5} {median('windward_seconds'):>11.4f} "
                     f"{median('windward_search_seconds'):>13.4f} {median('botorch_seconds'):>10.2f} "
                     f"{median('botorch_seconds') / median('windward_seconds'):>11.0f} {same:>11} "
                     f"{statistics.median(gains):>13.1e} {min(gains):>9.1e}",

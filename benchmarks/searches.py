@@ -3,8 +3,8 @@
 `record` makes fits (first ones, and next ones from the hyper-parameters of a fit one observation ago) and suggestions on
 Ackley 2+1, Branin 2+2 and Hartmann 5+1, and writes what they found: log densities with the likelihoods they took, and
 decisions. `--starts FILE` takes the starting hyper-parameters from another record, so that both versions search the same.
-`compare` says how they differ: densities by size, decisions by the acquisition of the code at hand, as a share of what
-lies between the best of 256 random decisions and their upper quarter.
+`compare` says how they differ, both judged by the code at hand: densities by size, decisions by their acquisition, as a
+share of what lies between the best decision and the upper quarter of 256 random ones.
 
     python benchmarks/searches.py record after.json
     git worktree add ../before COMMIT
@@ -19,6 +19,7 @@ import json
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ ASKED = (30, 100)
 # One of each kind of acquisition: smooth, minimum over points, divergence, slope, transport, bound of bounds, MMD, samples.
 METHODS = (
     *("sbo_kde", "stable_opt", "drbo_kde", "wdrbo", "wdrbo_exact", "ucb_bocu_2", "drbo_mmd"),
-    *("ts_bocu", "bqo_ts", "maximin_bqo_ts", "gp_bts", "asy_ts"),
+    *("ts_bocu", "bqo_ts", "asy_ts"),
 )
 CHANGED = 1e-3  # a log density, or a share of the spread, that differs by less is called the same
 
@@ -53,49 +54,47 @@ def unpacked(numbers: list[float]) -> ww.Hyperparameters:
     return ww.Hyperparameters(mean, tuple(scales), amplitude, noise)
 
 
-class Counting:
-    """Counts the likelihoods that fits evaluate, and evaluates one without counting."""
+def data_of(name: str, n: int, seed: int, blind: bool) -> Any:
+    trials = observed(name, n, seed)
+    return (trials.blind() if blind else trials).dataset
 
-    def __init__(self) -> None:
-        self.rows = 0
-        self.evaluate = Likelihood.values_and_gradients
 
-        def counted(problem: Likelihood, thetas: Any) -> Any:
-            self.rows += len(thetas)
-            return self.evaluate(problem, thetas)
-
-        Likelihood.values_and_gradients = counted  # type: ignore[method-assign]
-
-    def density(self, problem: Likelihood, fit: ww.Hyperparameters) -> float:
-        return float(self.evaluate(problem, np.log([[*fit.length_scales, fit.noise]]))[0][0])
-
-    def fitted(self, gp: ww.GaussianProcess, data: Any, start: ww.Hyperparameters | None = None) -> dict[str, Any]:
-        self.rows = 0
-        fit = gp.fitted(data, start)
-        return {"likelihoods": self.rows, "density": self.density(gp.likelihood(data), fit), "fit": packed(fit)}
+def density(key: str, found: dict[str, Any]) -> float:
+    """Return the log posterior density of the hyper-parameters that a fit found."""
+    kind, kernel, name, blind, seed, n = key.split()
+    data = data_of(name, int(n) - (kind == "first"), int(seed), blind == "True")
+    fit = unpacked(found["fit"])
+    likelihood = ww.GaussianProcess(kernel=kernel).likelihood(data)  # type: ignore[arg-type]
+    return float(likelihood.values_and_gradients(np.log([[*fit.length_scales, fit.noise]]))[0][0])
 
 
 def fits(seeds: int, starts: Record) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield first and next fits of both kernels, with and without contexts."""
-    counting = Counting()
-    for kernel in KERNELS:
+    """Yield first and next fits of both kernels, with and without contexts, and the likelihoods each took."""
+    made, evaluate = [0], Likelihood.values_and_gradients
+
+    def counted(problem: Likelihood, thetas: Any) -> Any:
+        made[0] += len(thetas)
+        return evaluate(problem, thetas)
+
+    def fitted(gp: ww.GaussianProcess, data: Any, start: ww.Hyperparameters | None = None) -> dict[str, Any]:
+        made[0] = 0
+        fit = packed(gp.fitted(data, start))
+        return {"fit": fit, "likelihoods": made[0]}
+
+    Likelihood.values_and_gradients = counted  # type: ignore[method-assign]
+    for kernel, n, name, blind, seed in product(KERNELS, SIZES, PROBLEMS, (False, True), range(seeds)):
         gp = ww.GaussianProcess(kernel=kernel)  # type: ignore[arg-type]
-        for n, name, blind, seed in (
-            (n, p, b, s) for n in SIZES for p in PROBLEMS for b in (0, 1) for s in range(seeds)
-        ):
-            before, now = observed(name, n - 1, seed), observed(name, n, seed)
-            if blind:
-                before, now = before.blind(), now.blind()
-            case = f"{kernel} {name} {blind} {seed} {n}"
-            first = counting.fitted(gp, before.dataset)
-            yield f"first {case}", first
-            start = starts.get(f"first {case}", first)["fit"]
-            yield f"next {case}", counting.fitted(gp, now.dataset, unpacked(start))
+        case = f"{kernel} {name} {blind} {seed} {n}"
+        first = fitted(gp, data_of(name, n - 1, seed, blind))
+        yield f"first {case}", first
+        start = unpacked(starts.get(f"first {case}", first)["fit"])
+        yield f"next {case}", fitted(gp, data_of(name, n, seed, blind), start)
+    Likelihood.values_and_gradients = evaluate  # type: ignore[method-assign]
 
 
 def suggestions(seeds: int, starts: Record) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield decisions by one method of each kind, all with the same hyper-parameters."""
-    for name, n, seed in ((p, n, s) for p in PROBLEMS for n in ASKED for s in range(seeds)):
+    for name, n, seed in product(PROBLEMS, ASKED, range(seeds)):
         trials = observed(name, n, seed)
         fit = packed(ww.GaussianProcess().fitted(trials.dataset))
         for label in METHODS:
@@ -113,15 +112,21 @@ def _fit_of(policy: ww.Policy, numbers: list[float]) -> ww.Hyperparameters:
 
 def gain(key: str, before: dict[str, Any], after: dict[str, Any]) -> float:
     """Return by how much the second decision is better, in units of what the best random ones differ."""
+    if before["fit"] != after["fit"]:
+        raise SystemExit(f"{key}: the two records had different hyper-parameters; record one with --starts OTHER.")
     _, name, size, seed, label = key.split()
     trials, policy = observed(name, int(size), int(seed)), methods(name)[label]
     assert isinstance(policy.surrogate, ww.GaussianProcess)
     posterior = policy.surrogate.at(trials.dataset, _fit_of(policy, before["fit"]))
-    generator = torch.Generator().manual_seed(int(seed))  # as the suggestion had it: contexts first, then a sample of f
+    # The generator's order is that of `suggest`: contexts, then a stand-in, then a sample of f. Where the two versions
+    # differ in it, methods that sample cannot be compared.
+    generator = torch.Generator().manual_seed(int(seed))
     contexts = policy.context_model(trials.space, trials, trials.space.encode_given(None), generator)
     assert contexts is not None
+    contexts.draw(generator)
     score = policy.belief(Believed(posterior), trials, contexts, generator)
-    random = torch.rand(256, len(before["x"]), dtype=torch.float64, generator=torch.Generator().manual_seed(9))
+    others = torch.Generator().manual_seed(9)
+    random = torch.rand(256, len(before["x"]), dtype=torch.float64, generator=others)
     with torch.no_grad():
         both = torch.tensor([before["x"], after["x"]], dtype=torch.float64)
         values = score(policy.objective.bind(contexts, trials.contexts_seen), torch.cat([both, random]))
@@ -148,7 +153,7 @@ def compare(before: Record, after: Record) -> None:
             keys = [key for key in shared if key.startswith(kind + " ") and key.endswith(f" {n}")]
             if keys:
                 counts = [statistics.mean(record[key]["likelihoods"] for key in keys) for record in (before, after)]
-                differences = [after[key]["density"] - before[key]["density"] for key in keys]
+                differences = [density(key, after[key]) - density(key, before[key]) for key in keys]
                 print(counted_line(f"{kind} fit, n = {n}", differences, f"{counts[0]:.1f} -> {counts[1]:.1f}"))
     gains: dict[str, list[float]] = defaultdict(list)
     for key in (key for key in shared if key.startswith("ask ")):

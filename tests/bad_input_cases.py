@@ -263,15 +263,14 @@ PARTS: list[Row] = [
             (5, "weights=5"),
             ([1.0], "weights=[1.0]"),
             ([1.5, -0.5], "weights[1]=-0.5"),
+            ("ab", "weights='ab'"),
+            (b"\x00\x01", "give 2 weights"),
             ([NAN, 1], "nan"),
             (["a", "b"], "'a'"),
             ([0.5, 0.25], "got 0.75"),
         ],
     ),
     Row("Known.weights", lambda: ww.Known(weights=[1.0], distributions={"a": [1.0]}), ArgumentError, "weights=..."),
-    Row(
-        "Known.distributions", lambda: ww.Known(distributions={"a": ["x"]}), ArgumentError, "distributions['a'][0]='x'"
-    ),
     *each(
         "Known.distributions",
         lambda v: ww.Known(distributions=v),
@@ -283,6 +282,8 @@ PARTS: list[Row] = [
             ({"demand": "norm"}, "'demand': 'norm'"),
             ({"sky": []}, "'sky': []"),
             ({"sky": [0.5, 0.75]}, "got 1.25"),
+            ({"sky": ["x"]}, "distributions['sky'][0]='x'"),
+            ({"sky": b"\x01"}, "'sky': b'"),
         ],
     ),
     *wholes("Known.count", lambda v: ww.Known({"demand": [0.5]}, count=v), None, 0),

@@ -183,7 +183,7 @@ def _checked_points(points: object, weights: object) -> tuple[dict[str, tuple[Va
         return columns, (1.0 / count,) * count
     if isinstance(weights, np.ndarray | Tensor):
         weights = weights.tolist()
-    if not isinstance(weights, Sequence) or len(weights) != count:
+    if not isinstance(weights, Sequence) or isinstance(weights, str | bytes) or len(weights) != count:
         raise ArgumentError(f"Known(weights={weights!r}): give {count} weights, one per point.")
     return columns, _probabilities("weights", weights)
 
@@ -194,9 +194,11 @@ def _checked_distributions(distributions: object) -> dict[str, Distribution | tu
     clean: dict[str, Distribution | tuple[float, ...]] = {}
     for name, entry in distributions.items():
         _check_name("distributions", name)
+        if isinstance(entry, np.ndarray | Tensor) and entry.ndim == 1:
+            entry = entry.tolist()
         if isinstance(entry, Distribution):
             clean[name] = entry
-        elif isinstance(entry, Sequence) and not isinstance(entry, str) and entry:
+        elif isinstance(entry, Sequence) and not isinstance(entry, str | bytes) and entry:
             clean[name] = _probabilities(f"distributions[{name!r}]", entry)
         else:
             raise ArgumentError(f"Known(distributions={{{name!r}: {entry!r}}}): give a Distribution or probabilities.")
@@ -212,7 +214,7 @@ def _probabilities(name: str, weights: Sequence[Any]) -> tuple[float, ...]:
     clean = tuple(check.number("Known", f"{name}[{place}]", weight, low=0.0) for place, weight in enumerate(weights))
     total = sum(clean)
     if abs(total - 1.0) > 1e-6:
-        raise ArgumentError(f"Known({name}=...): the weights must sum to 1, got {total:g}.")
+        raise ArgumentError(f"Known({name}=...): they must sum to 1, got {total:g}.")
     return clean
 
 
