@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -80,9 +80,11 @@ def by_reduction(policy: ww.Policy, contexts: Contexts, posterior: GaussianPoste
     """Return the policy's acquisition over given contexts."""
     from windward.surrogate import Believed
 
+    device = posterior.zx.device
+    contexts = contexts.to(device)
     reduction = policy.objective.bind(contexts, seen)
     score = policy.belief(Believed(posterior), ww.Trials(problem("ackley-2-1").space), contexts, torch.Generator())
-    return lambda x: score(reduction, x)
+    return lambda x: score(reduction, x.to(device)).to(x.device)
 
 
 def radius_now(trials: ww.Trials) -> float:
@@ -126,8 +128,8 @@ DUELS = {
 }
 
 
-def duel(name: str, label: str, n: int, seed: int) -> dict[str, Any]:
-    trials, rules = observed(name, n, seed), DUELS[label]
+def duel(name: str, label: str, n: int, seed: int, device: str = "cpu") -> dict[str, Any]:
+    trials, rules = replace(observed(name, n, seed), device=torch.device(device)), DUELS[label]
     began = time.perf_counter()
     proposal = suggest(rules.policy, trials, Request(seed=seed), torch.Generator().manual_seed(seed))
     ours = time.perf_counter() - began
@@ -160,13 +162,14 @@ def duel(name: str, label: str, n: int, seed: int) -> dict[str, Any]:
         "botorch_score": peer_score,
     }
     if label != "wdrbo" and n <= REPEATED:
-        own = by_reduction(rules.policy, Contexts.uniform(peer.contexts), posterior, trials.contexts_seen)
+        own = by_reduction(rules.policy, Contexts.uniform(peer.contexts.cpu()), posterior, trials.contexts_seen)
         for side in ("windward", "botorch"):  # each in batches that suit it
             row[f"{side}_same_evaluations_seconds"] = 0.0
         for wants_gradient, evaluate in ((False, values_of), (True, value_and_gradient)):
             points = counted.points(wants_gradient)
+            here = points.cpu()
             began = time.perf_counter()
-            for block in points.split(RESTARTS):
+            for block in here.split(RESTARTS):
                 evaluate(own, block)
             row["windward_same_evaluations_seconds"] += time.perf_counter() - began
             row["botorch_same_evaluations_seconds"] += botorch_seconds(
@@ -175,7 +178,7 @@ def duel(name: str, label: str, n: int, seed: int) -> dict[str, Any]:
     return row
 
 
-def peer_table(names: list[str], sizes: list[int], seeds: int, only: list[str] | None, save: Save) -> None:
+def peer_table(names: list[str], sizes: list[int], seeds: int, only: list[str] | None, device: str, save: Save) -> None:
     """Print a row for each problem, size and method as it is done, and save its runs."""
     print("median over seeds; ratios are BoTorch's time over Windward's")
     print(
@@ -189,7 +192,7 @@ def peer_table(names: list[str], sizes: list[int], seeds: int, only: list[str] |
                     continue
                 rows = []
                 for seed in range(seeds):
-                    rows.append(duel(name, label, n, seed))
+                    rows.append(duel(name, label, n, seed, device))
                     save(rows)
 
                 def median(part: str, rows: list[dict[str, Any]] = rows) -> float:

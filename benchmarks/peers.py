@@ -22,7 +22,8 @@ LARGEST_GROUP = 32
 
 
 def botorch_model(data: Dataset, hyperparameters: Hyperparameters) -> SingleTaskGP:
-    """Return BoTorch's exact model of the same data with the same hyper-parameters."""
+    """Return BoTorch's exact model of the same data with the same hyper-parameters, on the data's device."""
+    device, data = data.x.device, data.to(torch.device("cpu"))
     model = SingleTaskGP(
         torch.cat([data.x, data.c], dim=1),
         data.y[:, None],
@@ -32,7 +33,7 @@ def botorch_model(data: Dataset, hyperparameters: Hyperparameters) -> SingleTask
     model.covar_module.lengthscale = torch.tensor(hyperparameters.length_scales, dtype=torch.float64)
     model.mean_module.constant.data.fill_(hyperparameters.mean)
     model.likelihood.noise = torch.tensor([hyperparameters.noise], dtype=torch.float64)
-    return model.eval()
+    return model.to(device).eval()
 
 
 @dataclass
@@ -64,7 +65,7 @@ class OverContexts(AcquisitionFunction):
 
     def __init__(self, model: SingleTaskGP, contexts: Tensor, width: float) -> None:
         super().__init__(model)
-        self.contexts, self.width, self.counted = contexts, width, Counted()
+        self.contexts, self.width, self.counted = contexts.to(model.train_targets.device), width, Counted()
         self.group = max(q for q in range(1, LARGEST_GROUP + 1) if len(contexts) % q == 0)
 
     def upper(self, X: Tensor, contexts: Tensor) -> Tensor:
@@ -98,7 +99,7 @@ class LipschitzUpperConfidence(OverContexts):
 
     def __init__(self, model: SingleTaskGP, contexts: Contexts, width: float, radius: float) -> None:
         super().__init__(model, contexts.points, width)
-        self.weights, self.radius = contexts.weights, radius
+        self.weights, self.radius = contexts.weights.to(self.contexts.device), radius
 
     def forward(self, X: Tensor) -> Tensor:
         self.count(X)
@@ -116,19 +117,22 @@ class LipschitzUpperConfidence(OverContexts):
 
 
 def batch_rows(acquisition: OverContexts, observations: int) -> int:
-    """Return how many decisions BoTorch takes at once."""
+    """Return how many decisions BoTorch takes at once: on a processor what its cache favours."""
+    if acquisition.contexts.is_cuda:
+        return 64
     return min(64, max(1, acquisition.batch_entries // (len(acquisition.contexts) * observations)))
 
 
 def botorch_suggestion(
-    acquisition: AcquisitionFunction, decisions: int, *, raw: int, restarts: int, batch: int
+    acquisition: OverContexts, decisions: int, *, raw: int, restarts: int, batch: int
 ) -> tuple[Tensor, float]:
     """Return BoTorch's maximiser and the seconds it took."""
-    bounds = torch.stack([torch.zeros(decisions), torch.ones(decisions)]).double()
+    bounds = torch.stack([torch.zeros(decisions), torch.ones(decisions)]).to(acquisition.contexts)
     options = {"init_batch_limit": batch, "batch_limit": min(batch, restarts)}
     began = time.perf_counter()
     x, _ = optimize_acqf(acquisition, bounds, q=1, num_restarts=restarts, raw_samples=raw, options=options)
-    return x[0], time.perf_counter() - began
+    decision = x[0].cpu()  # waits for the device
+    return decision, time.perf_counter() - began
 
 
 def botorch_seconds(peer: OverContexts, points: Tensor, wants_gradient: bool, batch: int) -> float:
@@ -138,8 +142,7 @@ def botorch_seconds(peer: OverContexts, points: Tensor, wants_gradient: bool, ba
         for block in points.split(batch):
             x = block[:, None, :].clone().requires_grad_(wants_gradient)
             value = peer(x)
-            if wants_gradient:
-                torch.autograd.grad(value.sum(), x)
+            (torch.autograd.grad(value.sum(), x)[0] if wants_gradient else value).cpu()
     return time.perf_counter() - began
 
 

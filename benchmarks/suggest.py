@@ -13,7 +13,7 @@ suggestions are scored by one evaluation (SBO-KDE: 4096 fresh context samples; E
 given): `score - peer` is to be >= 0. Ten seeds take minutes with 30 and 100 observations, hours with 1000.
 
     python benchmarks/suggest.py methods [--observations 30 100 300 1000] [--threads 1 2] [--problems ...] [--repeats 5]
-    python benchmarks/suggest.py peers [--observations 30 100 300 1000] [--seeds 10] [--problems ...]
+    python benchmarks/suggest.py peers [--observations 30 100 300 1000] [--seeds 10] [--problems ...] [--device cuda]
 
 Rows go into benchmarks/results/suggest.json (--out) as they are measured, in place of those of the same name, size and threads.
 """
@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from duels import Save, duel, peer_table
+from duels import DUELS, Save, duel, peer_table
 from machine import described
 from observations import PROBLEMS, TV, known, methods, observed
 from peers import optuna_seconds
@@ -185,6 +185,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, nargs="+", default=[1])
+    parser.add_argument("--device", default="cpu", help="of peers: cpu or cuda")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "suggest.json")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")  # BoTorch's about input scaling of the contexts, Optuna's about its own experiments
@@ -193,12 +194,17 @@ def main() -> None:
     print(", ".join(f"{key} {value}" for key, value in machine.items()))
     suggest(ww.papers.sbo_kde(), observed("ackley-2-1", 20, 99), Request(), torch.Generator().manual_seed(0))  # warm up
 
+    table, on = arguments.table, arguments.device
+    if on != "cpu":
+        table, machine["device"] = f"{table}_{on}", torch.cuda.get_device_name()
+
     def save(rows: list[dict[str, Any]]) -> None:
-        keep(arguments.out, arguments.table, machine, rows)
+        keep(arguments.out, table, machine, rows)
 
     if arguments.table == "peers":
-        duel("ackley-2-1", "erbo", 20, 99)  # warms BoTorch up
-        peer_table(arguments.problems, arguments.observations or [30, 100], arguments.seeds, arguments.only, save)
+        for label in DUELS:
+            duel("ackley-2-1", label, 20, 99, on)  # warms up
+        peer_table(arguments.problems, arguments.observations or [30, 100], arguments.seeds, arguments.only, on, save)
         return
     for threads in arguments.threads:
         torch.set_num_threads(threads)

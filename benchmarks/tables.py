@@ -34,8 +34,9 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 def machine(found: dict[str, Any]) -> str:
     """Return the machine of a run in one line."""
     told = found["machine"]
+    device = f"{told['device']}; " if "device" in told else ""
     return (
-        f"{told['processor']}, dgemm {told['dgemm_gflops']:g} GFLOP/s on {told['threads']} thread(s), torch {told['torch']}, "
+        f"{device}{told['processor']}, dgemm {told['dgemm_gflops']:g} GFLOP/s on {told['threads']} thread(s), torch {told['torch']}, "
         f"Python {told['python']}, {told['date']}."
     )
 
@@ -45,10 +46,12 @@ def ordered(values: Iterable[Any]) -> list[Any]:
     return list(dict.fromkeys(values))
 
 
-def peers() -> str:
-    found = results("suggest")["peers"]
+def peers(name: str = "peers") -> str:
+    found = results("suggest")[name]
     rows = []
-    for key in ordered((r["problem"], r["method"], r["observations"]) for r in found["rows"]):
+    methods = ("sbo_kde", "sbo_kde_small", "erbo", "wdrbo")
+    keys = ordered((r["problem"], r["method"], r["observations"]) for r in found["rows"])
+    for key in sorted(keys, key=lambda key: (methods.index(key[1]), key[0], key[2])):
         runs = [r for r in found["rows"] if (r["problem"], r["method"], r["observations"]) == key]
 
         def median(part: str, runs: list[dict[str, Any]] = runs) -> float:
@@ -64,7 +67,7 @@ def peers() -> str:
                 len(runs),
                 f"{median('windward_seconds'):.3f}",
                 f"{median('windward_search_seconds'):.3f}",
-                f"{median('botorch_seconds'):.1f}",
+                f"{median('botorch_seconds'):.2f}",
                 f"{median('botorch_seconds') / median('windward_seconds'):.0f}",
                 same,
                 f"{statistics.median(gains):.1e}",
@@ -197,6 +200,7 @@ def accelerator() -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     "peers": peers,
+    "peers on a device": lambda: peers("peers_cuda"),
     "methods": methods,
     "growth": growth,
     "grid": grid,
