@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from machine import described
+from scipy.stats import t
 
 import windward as ww
 from windward.bench.problems import problem
@@ -61,7 +62,7 @@ def report(runs: list[dict[str, object]], shares: list[float]) -> None:
         for share in shares:
             regret = np.array([r["regret"] for r in rows[share]], dtype=float)
             gap = (regret - base) / base.mean()
-            half = 1.96 * gap.std(ddof=1) / math.sqrt(len(gap))
+            half = t.ppf(0.975, len(gap) - 1) * gap.std(ddof=1) / math.sqrt(len(gap))
             seconds = float(np.mean([r["seconds_per_ask"] for r in rows[share]]))
             print(f"{name:>14} {share:>6} {regret.mean():>9.2f} {gap.mean():>+12.1%} +- {half:.1%} {seconds:>12.4f}")
 

@@ -112,6 +112,8 @@ def _fit_of(policy: ww.Policy, numbers: list[float]) -> ww.Hyperparameters:
 
 def gain(key: str, before: dict[str, Any], after: dict[str, Any]) -> float:
     """Return by how much the second decision is better, in units of what the best random ones differ."""
+    if before["x"] == after["x"]:
+        return 0.0
     if before["fit"] != after["fit"]:
         raise SystemExit(f"{key}: the two records had different hyper-parameters; record one with --starts OTHER.")
     _, name, size, seed, label = key.split()
@@ -148,6 +150,8 @@ def compare(before: Record, after: Record) -> None:
         f"{'':>22} {'cases':>5} {'better':>7} {'worse':>6} {'mean':>10} {'least':>10} {'most':>10}  likelihoods a fit"
     )
     shared = [key for key in before if key in after]
+    if not shared:
+        raise SystemExit("The two records have no search in common.")
     for kind in ("first", "next"):
         for n in SIZES:
             keys = [key for key in shared if key.startswith(kind + " ") and key.endswith(f" {n}")]
@@ -164,6 +168,15 @@ def compare(before: Record, after: Record) -> None:
         print(counted_line("all decisions", [value for values in gains.values() for value in values]))
 
 
+def read(path: Path) -> Record:
+    """Return a record, or end with what is wrong with its file."""
+    try:
+        found: Record = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"{path}: not a record of `searches.py record`: {error}") from None
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -177,10 +190,11 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     if arguments.command == "compare":
-        compare(json.loads(arguments.before.read_text()), json.loads(arguments.after.read_text()))
+        compare(read(arguments.before), read(arguments.after))
         return
     print(f"windward at {Path(ww.__file__).parent}")
-    starts = json.loads(arguments.starts.read_text()) if arguments.starts else {}
+    starts = read(arguments.starts) if arguments.starts else {}
+    arguments.out.touch()  # a path that cannot be written is found before the searches, not after
     made = {**dict(fits(arguments.seeds, starts)), **dict(suggestions(arguments.seeds, starts))}
     arguments.out.write_text(json.dumps(made) + "\n")
     print(f"{len(made)} searches written to {arguments.out}")

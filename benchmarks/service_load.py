@@ -134,7 +134,7 @@ def measure(journal: str, clients: int, each: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--journal", help="database URL; a new SQLite file where not given")
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--each", type=int, default=10, help="tells per client")

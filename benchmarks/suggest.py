@@ -10,7 +10,8 @@ Peers: the same acquisitions as BoTorch functions, by `optimize_acqf` with the p
 points, 50 restarts; `sbo_kde_small`: Windward's 128 points, 512 raw points, 8 restarts), the same data and hyper-parameters,
 in the batches that are fastest for it (`peers.py`). Windward's time has its fit from cold in it, BoTorch's none. Both
 suggestions are scored by one evaluation (SBO-KDE: 4096 fresh context samples; ERBO and WDRBO: their own contexts, which are
-given): `score - peer` is to be >= 0. Ten seeds take minutes with 30 and 100 observations, hours with 1000.
+given): `score - peer` is not to be below 0 by more than the climb's tolerance.
+Ten seeds take minutes with 30 and 100 observations, hours with 1000.
 
     python benchmarks/suggest.py methods [--observations 30 100 300 1000] [--threads 1 2] [--problems ...] [--repeats 5]
     python benchmarks/suggest.py peers [--observations 30 100 300 1000] [--seeds 10] [--problems ...] [--device cuda]
@@ -180,14 +181,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", choices=["methods", "peers"])
     parser.add_argument("--observations", type=int, nargs="+")
-    parser.add_argument("--problems", nargs="+", default=list(PROBLEMS))
+    parser.add_argument("--problems", nargs="+", default=list(PROBLEMS), choices=PROBLEMS)
     parser.add_argument("--only", nargs="+", help="these methods alone")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, nargs="+", default=[1])
-    parser.add_argument("--device", default="cpu", help="of peers: cpu or cuda")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="of peers")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "suggest.json")
     arguments = parser.parse_args()
+    timed_methods = list(DUELS) if arguments.table == "peers" else list(methods(PROBLEMS[0]))
+    if unknown := sorted(set(arguments.only or ()) - set(timed_methods)):
+        parser.error(f"--only {' '.join(unknown)}: {arguments.table} has {', '.join(timed_methods)}")
+    if arguments.seeds < 1 or arguments.repeats < 1:
+        parser.error("--seeds and --repeats must be at least 1")
+    if arguments.device == "cuda" and not torch.cuda.is_available():
+        parser.error("--device cuda: torch sees no CUDA device here")
     warnings.simplefilter("ignore")  # BoTorch's about input scaling of the contexts, Optuna's about its own experiments
     torch.set_num_threads(arguments.threads[0])
     machine = described()

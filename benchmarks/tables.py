@@ -5,6 +5,7 @@ python benchmarks/tables.py
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import re
@@ -12,6 +13,8 @@ import statistics
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+from scipy.stats import t
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "performance.md"
@@ -35,8 +38,8 @@ def machine(found: dict[str, Any]) -> str:
     """Return the machine of a run in one line."""
     told = found["machine"]
     device = f"{told['device']}; " if "device" in told else ""
-    return (
-        f"{device}{told['processor']}, dgemm {told['dgemm_gflops']:g} GFLOP/s on {told['threads']} thread(s), torch {told['torch']}, "
+    return device + (
+        f"{told['processor']}, dgemm {told['dgemm_gflops']:g} GFLOP/s on {told['threads']} thread(s), torch {told['torch']}, "
         f"Python {told['python']}, {told['date']}."
     )
 
@@ -170,7 +173,7 @@ def refits() -> str:
         for share in shares:
             size = statistics.mean(base.values())
             gaps = [(regrets[share][seed] - base[seed]) / size for seed in base]
-            half = 1.96 * statistics.stdev(gaps) / math.sqrt(len(gaps))
+            half = t.ppf(0.975, len(gaps) - 1) * statistics.stdev(gaps) / math.sqrt(len(gaps))
             seconds = statistics.mean(
                 r["seconds_per_ask"] for r in runs if (r["problem"], r["share"]) == (problem, share)
             )
@@ -211,6 +214,7 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     text = PAGE.read_text()
     for name, make in TABLES.items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -172,9 +172,12 @@ def _checked_points(points: object, weights: object) -> tuple[dict[str, tuple[Va
     for name, values in points.items():
         _check_name("points", name)
         listed = values.ndim == 1 if isinstance(values, np.ndarray | Tensor) else isinstance(values, Sequence)
-        if isinstance(values, str) or not listed:
+        if isinstance(values, str | bytes) or not listed:
             raise ArgumentError(f"Known({{{name!r}: {values!r}}}): give a list of values.")
-        columns[name] = tuple(values.tolist() if isinstance(values, np.ndarray | Tensor) else values)
+        columns[name] = tuple(
+            value.item() if isinstance(value, np.generic) else value
+            for value in (values.tolist() if isinstance(values, np.ndarray | Tensor) else values)
+        )
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
         raise ArgumentError(f"Known(points=...): each context needs the same number of values, got {lengths}.")
@@ -184,7 +187,8 @@ def _checked_points(points: object, weights: object) -> tuple[dict[str, tuple[Va
     if isinstance(weights, np.ndarray | Tensor):
         weights = weights.tolist()
     if not isinstance(weights, Sequence) or isinstance(weights, str | bytes) or len(weights) != count:
-        raise ArgumentError(f"Known(weights={weights!r}): give {count} weights, one per point.")
+        given = len(weights) if isinstance(weights, Sequence) else type(weights).__name__
+        raise ArgumentError(f"Known(weights={_short(weights)}): give {count} weights, one per point; got {given}.")
     return columns, _probabilities("weights", weights)
 
 
@@ -208,6 +212,11 @@ def _checked_distributions(distributions: object) -> dict[str, Distribution | tu
 def _check_name(argument: str, name: object) -> None:
     if not isinstance(name, str):
         raise ArgumentError(f"Known({argument}={{{name!r}: ...}}): the keys are the names of contexts.")
+
+
+def _short(value: object) -> str:
+    told = repr(value)
+    return told if len(told) <= 80 else f"{told[:77]}..."
 
 
 def _probabilities(name: str, weights: Sequence[Any]) -> tuple[float, ...]:
