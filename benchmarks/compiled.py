@@ -102,6 +102,8 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     n = arguments.observations
+    if n < 2:
+        parser.error("--observations must be at least 2")
     if arguments.first_calls:
         first_calls(n)
         return

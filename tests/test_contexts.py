@@ -215,6 +215,14 @@ def test_unbounded_contexts_reach_the_seen_range_and_a_tenth():
     assert low.tolist() == pytest.approx([1.8, 0.0]) and high.tolist() == pytest.approx([4.2, 3.2])
 
 
+@pytest.mark.parametrize("make", [list, tuple, np.array, torch.tensor, lambda values: [np.float64(v) for v in values]])
+def test_known_takes_lists_arrays_and_numpy_numbers(make):
+    listed = ww.Known({"demand": make([0.25, 0.5])}, make([0.75, 0.25]))
+    assert listed == ww.Known({"demand": [0.25, 0.5]}, [0.75, 0.25])
+    assert all(type(value) is float for value in (*listed.points["demand"], *listed.weights))
+    assert ww.Known(distributions={"sky": make([0.75, 0.25])}) == ww.Known(distributions={"sky": [0.75, 0.25]})
+
+
 def test_known_points_and_weights():
     model = ww.Known({"day": ["mon", "sat", "sat"], "load": [1.0, 2.0, 3.0]}, weights=[0.5, 0.2, 0.3])
     contexts = contexts_of(model, DAYS, [])

@@ -171,25 +171,21 @@ def _checked_points(points: object, weights: object) -> tuple[dict[str, tuple[Va
     columns = {}
     for name, values in points.items():
         _check_name("points", name)
-        listed = values.ndim == 1 if isinstance(values, np.ndarray | Tensor) else isinstance(values, Sequence)
-        if isinstance(values, str | bytes) or not listed:
+        listed = _listed(values)
+        if listed is None:
             raise ArgumentError(f"Known({{{name!r}: {values!r}}}): give a list of values.")
-        columns[name] = tuple(
-            value.item() if isinstance(value, np.generic) else value
-            for value in (values.tolist() if isinstance(values, np.ndarray | Tensor) else values)
-        )
+        columns[name] = tuple(listed)
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
         raise ArgumentError(f"Known(points=...): each context needs the same number of values, got {lengths}.")
     count = next(iter(lengths.values()))
     if weights is None:
         return columns, (1.0 / count,) * count
-    if isinstance(weights, np.ndarray | Tensor):
-        weights = weights.tolist()
-    if not isinstance(weights, Sequence) or isinstance(weights, str | bytes) or len(weights) != count:
-        given = len(weights) if isinstance(weights, Sequence) else type(weights).__name__
+    listed = _listed(weights)
+    if listed is None or len(listed) != count:
+        given = type(weights).__name__ if listed is None else len(listed)
         raise ArgumentError(f"Known(weights={_short(weights)}): give {count} weights, one per point; got {given}.")
-    return columns, _probabilities("weights", weights)
+    return columns, _probabilities("weights", listed)
 
 
 def _checked_distributions(distributions: object) -> dict[str, Distribution | tuple[float, ...]]:
@@ -198,12 +194,10 @@ def _checked_distributions(distributions: object) -> dict[str, Distribution | tu
     clean: dict[str, Distribution | tuple[float, ...]] = {}
     for name, entry in distributions.items():
         _check_name("distributions", name)
-        if isinstance(entry, np.ndarray | Tensor) and entry.ndim == 1:
-            entry = entry.tolist()
         if isinstance(entry, Distribution):
             clean[name] = entry
-        elif isinstance(entry, Sequence) and not isinstance(entry, str | bytes) and entry:
-            clean[name] = _probabilities(f"distributions[{name!r}]", entry)
+        elif listed := _listed(entry):
+            clean[name] = _probabilities(f"distributions[{name!r}]", listed)
         else:
             raise ArgumentError(f"Known(distributions={{{name!r}: {entry!r}}}): give a Distribution or probabilities.")
     return clean
@@ -212,6 +206,15 @@ def _checked_distributions(distributions: object) -> dict[str, Distribution | tu
 def _check_name(argument: str, name: object) -> None:
     if not isinstance(name, str):
         raise ArgumentError(f"Known({argument}={{{name!r}: ...}}): the keys are the names of contexts.")
+
+
+def _listed(values: object) -> list[Any] | None:
+    """Return a sequence or an array of one dimension as a list of plain values, None for anything else, texts among it."""
+    if isinstance(values, np.ndarray | Tensor):
+        return values.tolist() if values.ndim == 1 else None
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence):
+        return None
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
 def _short(value: object) -> str:
