@@ -143,9 +143,8 @@ class History:
             ),
         )
         self._asks += 1
-        if (
-            fit is not None and body["read"] >= self._policy_since
-        ):  # an ask may be written after the policy it did not know
+        read = check.whole("body", "read", body["read"], low=0)
+        if fit is not None and read >= self._policy_since:  # an ask may be written after the policy it did not know
             self.hyperparameters = fit
             self.fitted = check.whole("body", "fitted", body["fitted"], low=0)
 

@@ -22,6 +22,7 @@ from windward.codec import dumps
 from windward.errors import JournalError
 from windward.journal.database import Database, sa
 from windward.journal.events import (
+    KINDS,
     NEW_TRIAL,
     Decide,
     Draft,
@@ -190,7 +191,9 @@ class SqlJournal:
                 raise born_again(study)
             found = self._read(connection, study, after)
             check_complete(study, found, after, state.head)
-            if after == 0:
+            if after == 0 and all(
+                event.kind in KINDS for event in found
+            ):  # an unknown kind is named by whoever folds it
                 check_trials(study, sum(event.kind in NEW_TRIAL for event in found), state.asks)
             return found
 
