@@ -54,7 +54,7 @@ def test_json_round_trip(part):
 def test_every_exported_part_is_in_the_table():
     exported = {getattr(ww, name) for name in ww.__all__}
     parts = {kind for kind in exported if isinstance(kind, type) and hasattr(kind, "__dataclass_fields__")}
-    not_parts = {ww.Contexts, ww.Outcome, ww.Recommendation, ww.Suggestion, ww.Tell, ww.Trial, ww.Trials}
+    not_parts = {ww.Contexts, ww.Outcome, ww.Past, ww.Recommendation, ww.Suggestion, ww.Tell, ww.Trial, ww.Trials}
     assert parts - not_parts == set(OWN_PARTS)
 
 

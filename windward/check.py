@@ -54,7 +54,7 @@ def _carried(character: str) -> bool:
     return character in "\n\t" or unicodedata.category(character) != "Cc"
 
 
-def shown(value: object, longest: int = 200) -> str:
+def shown(value: object, longest: int = 240) -> str:
     """Return a value as a message shows it: cut where it is long, and never an error of its own."""
     try:
         written = repr(value)

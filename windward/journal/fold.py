@@ -78,12 +78,12 @@ class History:
                 getattr(self, f"_{event.kind}")(event, event.body)
                 if event.key.startswith(BY_CALLER):
                     self.calls[event.key] = event
-            except (KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            except WindwardError as error:
+                raise JournalError(f"study {self.study!r}: event {event.seq} ({event.kind}): {error}") from error
+            except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
                 raise JournalError(
                     f"study {self.study!r}: event {event.seq} ({event.kind}) is damaged: {error!r}."
                 ) from error
-            except WindwardError as error:
-                raise JournalError(f"study {self.study!r}: event {event.seq} ({event.kind}): {error}") from error
             self.head = event.seq
 
     def _created(self, event: Event, body: dict[str, Any]) -> None:
@@ -126,6 +126,7 @@ class History:
         fit = None if body["fit"] is None else decode(body["fit"], self.table)
         source: Any = "chosen" if body["chosen"] else ("given" if body["given"] else None)
         whole = len(context) == len(self.space.context)
+        read, fitted = (check.whole("body", name, body[name], low=0) for name in ("read", "fitted"))
         self._grow(
             event,
             Trial(
@@ -143,10 +144,9 @@ class History:
             ),
         )
         self._asks += 1
-        read = check.whole("body", "read", body["read"], low=0)
         if fit is not None and read >= self._policy_since:  # an ask may be written after the policy it did not know
             self.hyperparameters = fit
-            self.fitted = check.whole("body", "fitted", body["fitted"], low=0)
+            self.fitted = fitted
 
     def _added(self, event: Event, body: dict[str, Any]) -> None:
         trial = Trial(
@@ -160,9 +160,10 @@ class History:
             told_at=event.at,
             changed=event.seq,
         )
-        self._grow(event, trial)
         mark = body["fingerprint"] or fingerprint(trial.decision, trial.context, trial.value, trial.noise)
-        self.imported.count(mark, event.at if body["dated"] else None)
+        date = event.at if body["dated"] else None
+        self._grow(event, trial)
+        self.imported.count(mark, date)
 
     def _context_seen(self, event: Event, body: dict[str, Any]) -> None:
         trial, seen = self._of(event), self._context(body["context"])
