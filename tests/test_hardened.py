@@ -424,3 +424,17 @@ def test_notes_and_declarations_of_the_format_are_read(journal):
     json.dumps(plain.status(study))
     csv = io.StringIO(plain.csv_text(study.space, study.trials))
     assert len(csv.readlines()) == 2
+
+
+def test_the_figure_of_delays_counts_what_came_back(journal):
+    pytest.importorskip("plotly")
+    from windward.plots.delay import _counts
+
+    study = new_study(journal)
+    asked = study.ask()
+    study.tell(asked.id, 1.5)
+    study.lose(asked.id, "no demand")
+    assert _counts(study)[1]["lost"][-1] == 1
+    study.reveal(asked.id, {"demand": 0.4})
+    _, counts = _counts(study)
+    assert (counts["lost"][-1], counts["arrived"][-1]) == (0, 1)

@@ -59,9 +59,13 @@ def _counts(study: Study) -> tuple[list[datetime], dict[str, list[int]]]:
     counts: dict[str, list[int]] = {"arrived": [], "pending": [], "lost": []}
     becomes = {"asked": "pending", "told": "arrived", "lost": "lost"}
     for event in study.journal.read(study.name):
-        if event.kind not in becomes or event.trial is None or (event.kind != "asked" and event.trial not in state):
+        if event.trial is None or (event.kind != "asked" and event.trial not in state):
             continue  # history that was added was never waited for
-        state[event.trial] = becomes[event.kind]
+        # A context that completes a lost trial's value brings it back.
+        back = event.kind == "context_seen" and state[event.trial] == "lost" and study.trials[event.trial].lost is None
+        if event.kind not in becomes and not back:
+            continue
+        state[event.trial] = "arrived" if back else becomes[event.kind]
         times.append(event.at)
         for name, series in counts.items():
             series.append(sum(each == name for each in state.values()))
