@@ -167,7 +167,12 @@ class MMDBall:
         squares = self.kernel.diagonal() + self.nugget - 2.0 * mean + self.reference @ mean
         place = torch.where(minimal, squares.clamp_min(0.0), torch.inf).argmin(-1)
         best = torch.nn.functional.one_hot(place, f.shape[-1]).to(f)
-        return squares.clamp_min(0.0).sqrt()[place], best
+        reach = squares.clamp_min(0.0)[place]
+        near = (reach < 1e-6 * self.kernel.diagonal()[place]).nonzero()[:, 0]
+        if len(near):  # nearly all mass is there already, and the sum above has lost how much is not
+            moved = best[near] - self.reference
+            reach[near] = (moved * (moved @ self.kernel + self.nugget * moved)).sum(-1).clamp_min(0.0)
+        return reach.sqrt(), best
 
     def ceiling(self, values: Tensor, radius: float | Tensor, alpha: float, beta: float) -> Tensor:
         """Return an upper bound of alpha * worst case - beta * multiplier, without solving; `"*b"`."""
