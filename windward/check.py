@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from windward.errors import ArgumentError
+from windward.shown import shown
 
 # Larger numbers are refused wherever one is given: their squares overflow.
 LARGEST = 1e150
@@ -36,29 +37,31 @@ def number(
 ) -> float:
     """Return `value` as a finite float inside the given bounds, or raise `ArgumentError`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise ArgumentError(f"{call}({name}={value!r}): {name} must be a number, got {type(value).__name__}.")
+        raise ArgumentError(f"{call}({name}={shown(value)}): {name} must be a number, got {type(value).__name__}.")
     try:
         result = float(value)
     except OverflowError:  # a whole number beyond the floats
         result = math.inf
     if not abs(result) <= LARGEST:
-        raise ArgumentError(f"{call}({name}={value!r}): {name} must be finite, at most {LARGEST:g} in size.")
+        raise ArgumentError(f"{call}({name}={shown(value)}): {name} must be finite, at most {LARGEST:g} in size.")
     if result < low or (open_low and result == low):
-        raise ArgumentError(f"{call}({name}={value!r}): {name} must be {'>' if open_low else '>='} {low:g}.")
+        raise ArgumentError(f"{call}({name}={shown(value)}): {name} must be {'>' if open_low else '>='} {low:g}.")
     if result > high or (open_high and result == high):
-        raise ArgumentError(f"{call}({name}={value!r}): {name} must be {'<' if open_high else '<='} {high:g}.")
+        raise ArgumentError(f"{call}({name}={shown(value)}): {name} must be {'<' if open_high else '<='} {high:g}.")
     return result
 
 
 def whole(call: str, name: str, value: object, *, low: int, high: int | None = None) -> int:
     """Return `value` as an int inside the given bounds, or raise `ArgumentError`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise ArgumentError(f"{call}({name}={value!r}): {name} must be a whole number, got {type(value).__name__}.")
+        raise ArgumentError(
+            f"{call}({name}={shown(value)}): {name} must be a whole number, got {type(value).__name__}."
+        )
     result = int(value)
     if result < low:
-        raise ArgumentError(f"{call}({name}={value!r}): {name} must be >= {low}.")
+        raise ArgumentError(f"{call}({name}={shown(value)}): {name} must be >= {low}.")
     if high is not None and result > high:
-        raise ArgumentError(f"{call}({name}={value!r}): {name} must be <= {high}.")
+        raise ArgumentError(f"{call}({name}={shown(value)}): {name} must be <= {high}.")
     return result
 
 
@@ -67,26 +70,26 @@ def choice(call: str, name: str, value: object, allowed: Sequence[Any]) -> None:
     # Of the option's own type first: an array would compare element by element.
     if not any(isinstance(value, type(option)) and value == option for option in allowed):
         options = ", ".join(repr(option) for option in allowed)
-        raise ArgumentError(f"{call}({name}={value!r}): {name} must be one of {options}.")
+        raise ArgumentError(f"{call}({name}={shown(value)}): {name} must be one of {options}.")
 
 
 def flag(call: str, name: str, value: object) -> None:
     """Raise `ArgumentError` unless `value` is True or False."""
     if not isinstance(value, bool):
-        raise ArgumentError(f"{call}({name}={value!r}): {name} must be True or False.")
+        raise ArgumentError(f"{call}({name}={shown(value)}): {name} must be True or False.")
 
 
 def device(call: str, value: object) -> torch.device:
     """Return the device, or raise `ArgumentError` where there is none of that name here."""
     if not isinstance(value, str | torch.device):
-        raise ArgumentError(f'{call}(device={value!r}): give a name: "cpu", or "cuda" where there is one.')
+        raise ArgumentError(f'{call}(device={shown(value)}): give a name: "cpu", or "cuda" where there is one.')
     try:
         found: torch.device = torch.zeros(1, dtype=torch.float64, device=value).device
     except (TypeError, RuntimeError, AssertionError, ValueError, ImportError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise ArgumentError(
-            f'{call}(device={value!r}): give "cpu", or "cuda" where there is one ({reason}).'
+            f'{call}(device={shown(value)}): give "cpu", or "cuda" where there is one ({reason}).'
         ) from error
     if found.type == "meta":
-        raise ArgumentError(f'{call}(device={value!r}): give "cpu", or "cuda" where there is one.')
+        raise ArgumentError(f'{call}(device={shown(value)}): give "cpu", or "cuda" where there is one.')
     return found

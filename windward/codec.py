@@ -16,6 +16,7 @@ from typing import Any
 
 from windward.errors import ArgumentError, WindwardError
 from windward.near import did_you_mean
+from windward.shown import shown
 
 
 def encode(value: Any) -> Any:
@@ -72,10 +73,10 @@ def table_of(*groups: Iterable[type]) -> dict[str, type]:
     table: dict[str, type] = {}
     for group in groups:
         if isinstance(group, type) or not isinstance(group, Iterable):
-            raise ArgumentError(f"parts={group!r}: give a list of classes, such as parts=[MyPart].")
+            raise ArgumentError(f"parts={shown(group)}: give a list of classes, such as parts=[MyPart].")
     for kind in (kind for group in groups for kind in group):
         if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
-            raise ArgumentError(f"parts=[{kind!r}]: a part is a frozen dataclass; give the class itself.")
+            raise ArgumentError(f"parts=[{shown(kind)}]: a part is a frozen dataclass; give the class itself.")
         if table.setdefault(kind.__name__, kind) is not kind:
             raise ArgumentError(f"parts=[{kind.__name__}]: there is another part of that name; rename yours.")
     return table

@@ -29,6 +29,7 @@ from windward.journal import Journal, check_name
 from windward.near import did_you_mean
 from windward.parts import OWN_PARTS
 from windward.policy import Policy
+from windward.shown import shown
 from windward.space import Space
 from windward.study import Study
 
@@ -61,10 +62,10 @@ def methods() -> dict[str, Callable[..., Policy]]:
 def declared(data: object) -> Declaration:
     """Return the declaration in plain data, or raise an error that names what is wrong."""
     if not isinstance(data, Mapping):
-        raise ArgumentError(f"a declaration is a table with {', '.join(FIELDS)}, got {data!r:.60}.")
+        raise ArgumentError(f"a declaration is a table with {', '.join(FIELDS)}, got {shown(data, 60)}.")
     unknown = sorted(set(data) - set(FIELDS))
     if unknown:
-        raise ArgumentError(f"a declaration has no field {unknown[0]!r}; it has {', '.join(FIELDS)}.")
+        raise ArgumentError(f"a declaration has no field {shown(unknown[0])}; it has {', '.join(FIELDS)}.")
     _check_there(data)
     check_name("declaration", data["name"])
     direction, seed = data.get("direction", "maximize"), data.get("seed", 0)
@@ -88,7 +89,7 @@ def _check_there(data: Mapping[str, Any]) -> None:
         for heading, table in _tables(data):
             if isinstance(table.get("name"), str):
                 raise ArgumentError(
-                    f"the name {table['name']!r:.60} is inside the table [{heading}]; write it at the top, before the "
+                    f"the name {shown(table['name'], 60)} is inside the table [{heading}]; write it at the top, before the "
                     "first table."
                 )
         raise ArgumentError('a declaration needs a name: write name = "shop" at the top, before the first table.')
@@ -113,32 +114,32 @@ def declared_policy(data: object) -> Policy:
     """Return the policy in plain data: by its parts, or a published method by name."""
     if not isinstance(data, Mapping) or ("part" in data) == ("method" in data):
         raise ArgumentError(
-            f"policy={data!r:.60}: give either a method, such as {{'method': 'sbo_kde'}}, or parts, such as "
+            f"policy={shown(data, 60)}: give either a method, such as {{'method': 'sbo_kde'}}, or parts, such as "
             "{'part': 'Policy', 'context_model': {'part': 'KernelDensity'}}."
         )
     table = table_of(OWN_PARTS)
     if "part" in data:
         policy = decode(data, table)
         if not isinstance(policy, Policy):
-            raise ArgumentError(f"policy: part {data['part']!r} is no policy; give one with part 'Policy'.")
+            raise ArgumentError(f"policy: part {shown(data['part'])} is no policy; give one with part 'Policy'.")
         return policy
     known = methods()
     name = data["method"]
     if not isinstance(name, str) or name not in known:
         raise ArgumentError(
-            f"unknown method {name!r:.60}{did_you_mean(name, known)}; known are {', '.join(sorted(known))}."
+            f"unknown method {shown(name, 60)}{did_you_mean(name, known)}; known are {', '.join(sorted(known))}."
         )
     arguments = {key: decode(value, table) for key, value in data.items() if key != "method"}
     try:
         inspect.signature(known[name]).bind(**arguments)
     except TypeError as error:
-        raise ArgumentError(f"method {name!r}: {error}.") from error
+        raise ArgumentError(f"method {shown(name)}: {error}.") from error
     try:
         return known[name](**arguments)
     except WindwardError:
         raise
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise ArgumentError(f"method {name!r}: {error}.") from error
+        raise ArgumentError(f"method {shown(name)}: {error}.") from error
 
 
 def declared_in_file(path: Path) -> Declaration:

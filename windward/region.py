@@ -15,6 +15,7 @@ from windward.contexts import product, sobol
 from windward.errors import SpaceError
 from windward.parameters import Categorical, Integer, Value
 from windward.polytope import Polytope
+from windward.shown import shown
 from windward.space import Space
 
 # A suggestion keeps this share of the cube's diagonal from every pending decision: far enough to tell their values
@@ -186,7 +187,7 @@ class Region:
 
     def _nowhere(self) -> SpaceError:
         if self.fixed:
-            return SpaceError(f"ask(fix={self.fixed!r}): with these fixed no decision satisfies the constraints.")
+            return SpaceError(f"ask(fix={shown(self.fixed)}): with these fixed no decision satisfies the constraints.")
         return SpaceError(
             "no decision with whole numbers was found that satisfies the constraints; widen them or use Real."
         )

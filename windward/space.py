@@ -21,6 +21,7 @@ from torch import Tensor
 from windward import check
 from windward.errors import SpaceError
 from windward.parameters import Categorical, Integer, Linear, Parameter, Real, Value, check_value
+from windward.shown import shown
 
 Values = Mapping[str, Value]
 
@@ -74,10 +75,12 @@ class Space:
             raise SpaceError(f"Space: {shared} name both a decision and a context; give one of them another name.")
         for name, parameter in self.decision.items():
             if not isinstance(parameter, Categorical) and (parameter.low is None or parameter.high is None):
-                raise SpaceError(f"Space(decision={{{name!r}: {parameter!r}}}): a decision needs both bounds.")
+                raise SpaceError(
+                    f"Space(decision={{{shown(name)}: {shown(parameter)}}}): a decision needs both bounds."
+                )
         constraints = tuple(self.constraints) if isinstance(self.constraints, Iterable) else (None,)
         if not all(isinstance(constraint, Linear) for constraint in constraints):
-            raise SpaceError(f"Space(constraints={self.constraints!r}): give a list of Linear(...).")
+            raise SpaceError(f"Space(constraints={shown(self.constraints)}): give a list of Linear(...).")
         object.__setattr__(self, "constraints", constraints)
         for constraint in self.constraints:
             constraint.check(self.decision)
@@ -241,14 +244,16 @@ class Space:
 
 def _checked(role: str, parameters: object) -> dict[str, Parameter]:
     if not isinstance(parameters, Mapping):
-        raise SpaceError(f"Space({role}={parameters!r}): give a dict from names to Real, Integer or Categorical.")
+        raise SpaceError(f"Space({role}={shown(parameters)}): give a dict from names to Real, Integer or Categorical.")
     for name, parameter in parameters.items():
         if not isinstance(name, str) or not name:
-            raise SpaceError(f"Space({role}={{{name!r}: ...}}): a parameter's name must be a non-empty string.")
+            raise SpaceError(f"Space({role}={{{shown(name)}: ...}}): a parameter's name must be a non-empty string.")
         if not check.is_text(name):
-            raise SpaceError(f"Space({role}={{{name!r}: ...}}): a parameter's name must be writable as UTF-8.")
+            raise SpaceError(f"Space({role}={{{shown(name)}: ...}}): a parameter's name must be writable as UTF-8.")
         if not isinstance(parameter, Real | Integer | Categorical):
-            raise SpaceError(f"Space({role}={{{name!r}: {parameter!r}}}): give a Real, an Integer or a Categorical.")
+            raise SpaceError(
+                f"Space({role}={{{shown(name)}: {shown(parameter)}}}): give a Real, an Integer or a Categorical."
+            )
     return dict(parameters)
 
 
@@ -268,13 +273,13 @@ def _check_values(
     call: str, role: str, parameters: Mapping[str, Parameter], values: object, *, partial: bool, strict: bool
 ) -> dict[str, Value]:
     if not isinstance(values, Mapping):
-        raise SpaceError(f"{call}: {role} must be a dict like {_example(parameters)}, got {values!r}.")
+        raise SpaceError(f"{call}: {role} must be a dict like {_example(parameters)}, got {shown(values)}.")
     unknown = [name for name in values if name not in parameters]
     if unknown:
-        raise SpaceError(f"{call}: unknown {role} {unknown[0]!r}; the space has {_names(parameters)}.")
+        raise SpaceError(f"{call}: unknown {role} {shown(unknown[0])}; the space has {_names(parameters)}.")
     missing = [name for name in parameters if name not in values]
     if missing and not partial:
-        raise SpaceError(f"{call}: {role} lacks {missing[0]!r}; it needs {_names(parameters)}.")
+        raise SpaceError(f"{call}: {role} lacks {shown(missing[0])}; it needs {_names(parameters)}.")
     return {
         name: check_value(call, role, name, parameters[name], values[name], strict=strict)
         for name in parameters
@@ -287,4 +292,4 @@ def _names(names: Iterable[str]) -> str:
 
 
 def _example(parameters: Mapping[str, Parameter]) -> str:
-    return "{" + ", ".join(f"{name!r}: ..." for name in parameters) + "}"
+    return "{" + ", ".join(f"{shown(name)}: ..." for name in parameters) + "}"

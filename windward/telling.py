@@ -19,6 +19,7 @@ from windward.journal import Draft, History, rules
 from windward.journal.events import numbered_keys
 from windward.journal.keys import check_told, key_for, with_call
 from windward.parameters import Value
+from windward.shown import shown
 from windward.space import Space
 
 Values = Mapping[str, Value]
@@ -45,7 +46,7 @@ def tell_all(history: History, tells: Sequence[Tell], now: datetime, write: Writ
         or not isinstance(tells, Sequence)
         or not all(isinstance(t, Tell) for t in tells)
     ):
-        raise ArgumentError(f"study.tell_many(tells={tells!r}): give a list of Tell(id, value, ...).")
+        raise ArgumentError(f"study.tell_many(tells={shown(tells)}): give a list of Tell(id, value, ...).")
     errors: list[WindwardError | None] = [None] * len(tells)
     waiting: list[Entry] = []
     for place, one in enumerate(tells):
@@ -99,7 +100,7 @@ def check_news(space: Space, call: str, context: Values) -> dict[str, Value]:
     """Return a context, whole or in part, that says something."""
     clean = space.check_context(call, context, partial=True)
     if not clean:
-        raise ArgumentError(f"{call}(context={context!r}): give at least one context value.")
+        raise ArgumentError(f"{call}(context={shown(context)}): give at least one context value.")
     return clean
 
 

@@ -19,6 +19,7 @@ import torch
 
 from windward import check
 from windward.errors import ArgumentError, IncompatibleError
+from windward.shown import shown
 from windward.surrogate import Believed
 from windward.trials import Trials
 
@@ -120,5 +121,5 @@ def resolved_width(call: str, width: AnyWidth, believed: Believed, trials: Trial
         return float(width)
     value = width(believed, trials)
     if not (math.isfinite(value) and value >= 0.0):
-        raise ArgumentError(f"{call}(width={width!r}): it gave {value!r}; a width must be >= 0.")
+        raise ArgumentError(f"{call}(width={shown(width)}): it gave {shown(value)}; a width must be >= 0.")
     return float(value)
