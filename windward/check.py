@@ -18,6 +18,8 @@ from windward.shown import shown
 
 # Larger numbers are refused wherever one is given: their squares overflow.
 LARGEST = 1e150
+# A whole number that every reader of JSON keeps as it is: more than any count, number of rounds or seed.
+LARGEST_WHOLE = 2**53
 
 
 def is_text(value: object) -> bool:
@@ -51,7 +53,7 @@ def number(
     return result
 
 
-def whole(call: str, name: str, value: object, *, low: int, high: int | None = None) -> int:
+def whole(call: str, name: str, value: object, *, low: int, high: int = LARGEST_WHOLE) -> int:
     """Return `value` as an int inside the given bounds, or raise `ArgumentError`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise ArgumentError(
@@ -60,7 +62,7 @@ def whole(call: str, name: str, value: object, *, low: int, high: int | None = N
     result = int(value)
     if result < low:
         raise ArgumentError(f"{call}({name}={shown(value)}): {name} must be >= {low}.")
-    if high is not None and result > high:
+    if result > high:
         raise ArgumentError(f"{call}({name}={shown(value)}): {name} must be <= {high}.")
     return result
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -91,6 +92,13 @@ def dumps(data: Any) -> str:
         return text if whole else json.dumps(data, allow_nan=False, separators=(",", ":"))
     except ValueError as error:
         raise ArgumentError(f"cannot be written as JSON: {error}") from error
+
+
+def unreadable(text: object, error: Exception) -> str:
+    """Return why a text could not be read as JSON or TOML, also where Python refuses to read a long whole number."""
+    if isinstance(text, str) and re.search(r"[0-9](?:_?[0-9]){4300}", text):
+        return "it holds a whole number of more than 4300 digits"
+    return str(error)
 
 
 def _built(tag: str, kind: type, fields: Mapping[str, Any]) -> Any:

@@ -145,6 +145,8 @@ class Categorical:
                 raise SpaceError(f"Categorical: choice {shown(option)} must be writable as UTF-8.")
             if isinstance(option, float) and not math.isfinite(option):
                 raise SpaceError(f"Categorical: choice {shown(option)} must be finite.")
+            if isinstance(option, int) and abs(option) > LARGEST:
+                raise SpaceError(f"Categorical: choice {shown(option)} must be at most {LARGEST:g} in size.")
         if len(choices) < 2:
             raise SpaceError(f"Categorical({shown(list(choices))}): give at least two choices.")
         if len(set(choices)) < len(choices):

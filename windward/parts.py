@@ -9,7 +9,7 @@ from typing import Any
 
 from windward import divergences
 from windward.beliefs import ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
-from windward.codec import decode, dumps, encode, table_of
+from windward.codec import decode, dumps, encode, table_of, unreadable
 from windward.context_rules import HighestImprovement, MostUncertain, Nature, Uniform
 from windward.contexts import Box, Distribution, Empirical, Grid, KernelDensity, Known, NoContext
 from windward.design import RandomDesign, Sobol
@@ -123,7 +123,7 @@ def from_json(text: str, *, parts: Iterable[type] = ()) -> Any:
     try:
         data = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ArgumentError(f"from_json({shown(text, 60)}): not JSON: {error}") from error
+        raise ArgumentError(f"from_json({shown(text, 60)}): not JSON: {unreadable(text, error)}") from error
     try:
         return decode(data, table)
     except RecursionError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -118,7 +119,7 @@ def resolved(call: str, radius: Radius, seen: int, k: int) -> float:
         return float(radius)
     t = max(seen, 1)
     value = radius(t, k)
-    if not (isinstance(value, int | float) and math.isfinite(value) and value >= 0.0):
+    if not (isinstance(value, int | float) and 0.0 <= value <= sys.float_info.max):
         raise ArgumentError(
             f"{call}(radius={shown(radius)}): the schedule gave {shown(value)} for t={t}; it must be >= 0."
         )

@@ -83,7 +83,7 @@ class Study:
             policy = papers.sbo_kde() if space.context else papers.gp_ucb()
         check_policy("Study", policy)
         check.choice("Study", "direction", direction, ("maximize", "minimize"))
-        seed = check.whole("Study", "seed", seed, low=0, high=2**53)
+        seed = check.whole("Study", "seed", seed, low=0)
         check_name("Study", name)
         policy.check(space)
         self._prepare(name, open_journal(journal), parts, clock, device)

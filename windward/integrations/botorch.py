@@ -96,7 +96,7 @@ class ContextualAcquisition(AcquisitionFunction):  # type: ignore[misc]
         seen = len(contexts) if seen is None else check.whole(call, "seen", seen, low=0)
         self._reduction = objective.bind(contexts, seen)
         nothing = Trials(Space({"x": Real(0, 1)}))  # these beliefs do not look at trials
-        generator = torch.Generator().manual_seed(check.whole(call, "seed", seed, low=0, high=2**53))
+        generator = torch.Generator().manual_seed(check.whole(call, "seed", seed, low=0))
         self._score = belief(Believed(ModelPosterior(model)), nothing, contexts, generator)
 
     @t_batch_mode_transform(expected_q=1)  # type: ignore[untyped-decorator]
