@@ -146,7 +146,7 @@ ENTRANCES = {
     "Tradeoff": lambda: ww.Tradeoff(ww.TotalVariation(), BIG),
     "MMD": lambda: ww.MMD(BIG),
     "MMD.matrix": lambda: ww.MMD(matrix=[[BIG]]),
-    "Satisficing.target": lambda: ww.Satisficing(BIG, ww.TotalVariation()),
+    "Satisficing.target": lambda: ww.Satisficing(ww.TotalVariation(), BIG),
     "CVaR": lambda: ww.CVaR(BIG),
     "UpperConfidence": lambda: ww.UpperConfidence(BIG),
     "Censor.worst": lambda: ww.Censor(BIG, timedelta(days=1)),
