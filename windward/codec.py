@@ -60,13 +60,24 @@ def decode(data: Any, table: Mapping[str, type]) -> Any:
         return _built(tag, timedelta, fields)
     if tag not in table:
         raise ArgumentError(
-            f"unknown part {tag!r:.60}{did_you_mean(tag, table)}; pass a class of your own with parts=[...]."
+            f"unknown part {shown(tag, 60)}{did_you_mean(tag, table)}; pass a class of your own with parts=[...]."
         )
-    kind = table[tag]
-    unknown = sorted(set(fields) - {field.name for field in dataclasses.fields(kind) if field.init})
-    if unknown:
-        raise ArgumentError(f"part {tag!r} has no field {unknown[0]!r}.")
-    return _built(tag, kind, fields)
+    _check_fields(tag, table[tag], fields)
+    return _built(tag, table[tag], fields)
+
+
+def _check_fields(tag: str, kind: type, fields: Mapping[str, Any]) -> None:
+    """Refuse a field that the part has not, and one that it lacks, by name."""
+    own = [field for field in dataclasses.fields(kind) if field.init]
+    names = [field.name for field in own]
+    known = f"it has {', '.join(names)}" if names else "it has no fields"
+    for name in fields:
+        if name not in names:
+            raise ArgumentError(f"part {tag!r} has no field {shown(name, 60)}{did_you_mean(name, names)}; {known}.")
+    for field in own:
+        optional = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+        if field.name not in fields and not optional:
+            raise ArgumentError(f"part {tag!r} needs the field {field.name!r}; {known}.")
 
 
 def table_of(*groups: Iterable[type]) -> dict[str, type]:
