@@ -258,6 +258,7 @@ OTHERS = {
 @settings(max_examples=30)
 @given(instances)
 @pytest.mark.parametrize("name", OTHERS)
+@example(([(0.0, 0), (-8.0, 0)], 0.0, 0.0, ("radius", -8.0)))  # MMD took another point to be within this radius
 def test_the_adversary_stays_in_the_ball_of_every_divergence(name, instance):
     pairs, offset, size, (_, power) = instance
     p = doubles(*(10.0**weight for weight, _ in pairs))
