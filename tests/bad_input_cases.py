@@ -16,6 +16,7 @@ import torch
 
 import windward as ww
 from windward import ArgumentError, IncompatibleError, JournalError, SpaceError
+from windward.shown import shown as in_message
 
 NAN, HUGE, BEYOND = math.nan, 1e400, 10**400  # HUGE reads as infinity, BEYOND is a whole number no float can hold
 PAIR = np.array([0.25, 0.5])
@@ -105,7 +106,7 @@ def each(where: str, call: Callable[..., Any], error: type[Exception], values: I
 
 def shown(where: str, values: Iterable[Any]) -> list[tuple[Any, str]]:
     """Wrong values with the message in the words typed: `argument=value`."""
-    return [(value, f"{where.rsplit('.', 1)[1]}={value!r}") for value in values]
+    return [(value, f"{where.rsplit('.', 1)[1]}={in_message(value)}") for value in values]
 
 
 def words(where: str, call: Callable[..., Any], *values: Any, error: type[Exception] = ArgumentError) -> list[Row]:

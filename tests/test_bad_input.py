@@ -46,6 +46,7 @@ from bad_input_robust import DIVERGENCES, ROBUST, ROBUST_UNFIT
 
 import windward as ww
 from windward import ArgumentError, IncompatibleError, JournalError, SpaceError, StudyExists, TrialError, UnknownStudy
+from windward.shown import shown as in_message
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,9 @@ def at(where: str, call: Callable[..., Any], says: str) -> Row:
 
 
 def ids(where: str, call: Callable[..., Any]) -> list[Row]:
-    return each(where, call, TrialError, [(value, f"has no trial {value!r}; ids go from 0 to 4") for value in NOT_IDS])
+    return each(
+        where, call, TrialError, [(value, f"has no trial {in_message(value)}; ids go from 0 to 4") for value in NOT_IDS]
+    )
 
 
 NOT_KEYS = (5, "", "a b", "a/1", "x" * 201, "\u00e9")

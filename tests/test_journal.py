@@ -266,3 +266,51 @@ def test_asked_records_what_the_suggestion_depended_on():
         "forecast", "when", "radius", "reason", "guards", "tags", "device", "versions", "threads",
     }  # fmt: skip
     assert body["fit"]["part"] == "Hyperparameters" and body["versions"]["windward"] == ww.__version__
+
+
+# -- a full disk ----------------------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_is_called_so_and_nothing_is_written(tmp_path, monkeypatch):
+    from windward.journal import database
+
+    study = ww.Study(SHOP, journal=f"sqlite:///{tmp_path}/log.db")
+    id = study.ask().id
+    prepare = database._prepare_sqlite
+
+    def on_a_full_disk(connection, record):
+        prepare(connection, record)
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")  # SQLite then says what it says on a full disk
+
+    with monkeypatch.context() as patched:
+        patched.setattr(database, "_prepare_sqlite", on_a_full_disk)
+        full = ww.Study.open("study", journal=f"sqlite:///{tmp_path}/log.db")
+        with pytest.raises(ww.JournalError) as caught:
+            full.lose(id, "x" * 100_000)
+    assert "the disk is full; nothing was written; free some space" in str(caught.value)
+    assert "can be reached" not in str(caught.value)
+    study.sync()
+    assert study.trials[id].lost is None
+    study.lose(id, "x" * 100_000)  # there is room again
+    assert study.trials[id].lost is not None
+
+
+class FullDisk(Exception):
+    """What psycopg raises: the words of the server's language, and the state."""
+
+    sqlstate = "53100"
+
+
+@pytest.mark.parametrize(
+    "words", ["could not extend file: No space left on device", "Auf dem Gerät ist kein Platz mehr"]
+)
+def test_a_servers_full_disk_is_known_by_its_words_or_its_state(words):
+    import sqlalchemy as sa
+
+    from windward.journal.database import _advice
+
+    kind = FullDisk if words.startswith("Auf") else Exception
+    assert _advice(sa.exc.OperationalError("INSERT", {}, kind(words))).startswith(
+        "the disk is full; nothing was written"
+    )

@@ -251,3 +251,21 @@ def test_png_needs_a_browser_and_says_so(study, tmp_path, monkeypatch):
     monkeypatch.setattr(go.Figure, "to_image", fail)
     with pytest.raises(ww.MissingDependency, match="apt-get install chromium"):
         plots.png(plots.price(study), tmp_path / "price.png")
+
+
+@pytest.mark.parametrize(("direction", "said"), [("maximize", "falls"), ("minimize", "rises")])
+def test_the_caption_of_the_price_says_which_way_the_curve_goes(direction, said):
+    made = played(direction=direction)
+    figure = plots.price(made)
+    curve = trace(figure, "recommended")
+    assert (curve.y[-1] < curve.y[0]) == (direction == "maximize")
+    assert f"the average value {said} as" in figure.layout.meta["caption"]
+    assert ({"falls", "rises"} - {said}).pop() not in figure.layout.meta["caption"]
+
+
+def test_a_missed_target_is_told_in_words_that_fit_both_directions():
+    from windward import words
+
+    for better in ("or more", "or less"):
+        said = words._target_sentence(ww.Satisficing(ww.TotalVariation(), 5.0), -1.0, better)
+        assert "misses it by least" in said and "falls" not in said

@@ -112,7 +112,7 @@ def test_sql_in_a_name_is_a_name(client, url, name):
         ({"part": "Real", "low": 0, "high": 1}, "is no policy"),
         ({"method": "__import__"}, "unknown method"),
         ({"method": "_known", "call": "x"}, "unknown method"),
-        ({"method": "drbqo"}, "missing a required argument"),
+        ({"method": "drbqo"}, "needs the argument 'samples'; it has samples, radius, rule"),
         ({"method": "sbo_kde", "samples": -1}, "must be >= 1"),
         ({"method": "gp_ucb_sdf", "worst": {"a": 1}, "patience": 3}, "must be a number"),
         ({}, "give either a method"),

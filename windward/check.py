@@ -15,11 +15,14 @@ from typing import Any
 import torch
 
 from windward.errors import ArgumentError
+from windward.shown import shown
 
 # Larger numbers are refused wherever one is given: their squares overflow.
 LARGEST = 1e150
 # Longer texts are no reason, note or name.
 LONGEST_TEXT = 2000
+# A whole number that every reader of JSON keeps as it is: more than any count, number of rounds or seed.
+LARGEST_WHOLE = 2**53
 
 
 def is_text(value: object) -> bool:
@@ -54,15 +57,6 @@ def _carried(character: str) -> bool:
     return character in "\n\t" or unicodedata.category(character) != "Cc"
 
 
-def shown(value: object, longest: int = 240) -> str:
-    """Return a value as a message shows it: cut where it is long, and never an error of its own."""
-    try:
-        written = repr(value)
-    except ValueError:  # a whole number of thousands of digits: Python does not write it
-        written = f"a {type(value).__name__} of thousands of digits"
-    return written if len(written) <= longest else f"{written[: longest - 3]}..."
-
-
 def number(
     call: str,
     name: str,
@@ -75,29 +69,31 @@ def number(
 ) -> float:
     """Return `value` as a finite float inside the given bounds, or raise `ArgumentError`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise ArgumentError(f"{call}({name}={value!r}): {name} must be a number, got {type(value).__name__}.")
+        raise ArgumentError(f"{call}({name}={shown(value)}): {name} must be a number, got {type(value).__name__}.")
     try:
         result = float(value)
     except OverflowError:  # a whole number beyond the floats
         result = math.inf
     if not abs(result) <= LARGEST:
-        raise ArgumentError(f"{call}({name}={value!r}): {name} must be finite, at most {LARGEST:g} in size.")
+        raise ArgumentError(f"{call}({name}={shown(value)}): {name} must be finite, at most {LARGEST:g} in size.")
     if result < low or (open_low and result == low):
-        raise ArgumentError(f"{call}({name}={value!r}): {name} must be {'>' if open_low else '>='} {low:g}.")
+        raise ArgumentError(f"{call}({name}={shown(value)}): {name} must be {'>' if open_low else '>='} {low:g}.")
     if result > high or (open_high and result == high):
-        raise ArgumentError(f"{call}({name}={value!r}): {name} must be {'<' if open_high else '<='} {high:g}.")
+        raise ArgumentError(f"{call}({name}={shown(value)}): {name} must be {'<' if open_high else '<='} {high:g}.")
     return result
 
 
-def whole(call: str, name: str, value: object, *, low: int, high: int | None = None) -> int:
+def whole(call: str, name: str, value: object, *, low: int, high: int = LARGEST_WHOLE) -> int:
     """Return `value` as an int inside the given bounds, or raise `ArgumentError`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise ArgumentError(f"{call}({name}={value!r}): {name} must be a whole number, got {type(value).__name__}.")
+        raise ArgumentError(
+            f"{call}({name}={shown(value)}): {name} must be a whole number, got {type(value).__name__}."
+        )
     result = int(value)
     if result < low:
-        raise ArgumentError(f"{call}({name}={value!r}): {name} must be >= {low}.")
-    if high is not None and result > high:
-        raise ArgumentError(f"{call}({name}={value!r}): {name} must be <= {high}.")
+        raise ArgumentError(f"{call}({name}={shown(value)}): {name} must be >= {low}.")
+    if result > high:
+        raise ArgumentError(f"{call}({name}={shown(value)}): {name} must be <= {high}.")
     return result
 
 
@@ -106,26 +102,26 @@ def choice(call: str, name: str, value: object, allowed: Sequence[Any]) -> None:
     # Of the option's own type first: an array would compare element by element.
     if not any(isinstance(value, type(option)) and value == option for option in allowed):
         options = ", ".join(repr(option) for option in allowed)
-        raise ArgumentError(f"{call}({name}={value!r}): {name} must be one of {options}.")
+        raise ArgumentError(f"{call}({name}={shown(value)}): {name} must be one of {options}.")
 
 
 def flag(call: str, name: str, value: object) -> None:
     """Raise `ArgumentError` unless `value` is True or False."""
     if not isinstance(value, bool):
-        raise ArgumentError(f"{call}({name}={value!r}): {name} must be True or False.")
+        raise ArgumentError(f"{call}({name}={shown(value)}): {name} must be True or False.")
 
 
 def device(call: str, value: object) -> torch.device:
     """Return the device, or raise `ArgumentError` where there is none of that name here."""
     if not isinstance(value, str | torch.device):
-        raise ArgumentError(f'{call}(device={value!r}): give a name: "cpu", or "cuda" where there is one.')
+        raise ArgumentError(f'{call}(device={shown(value)}): give a name: "cpu", or "cuda" where there is one.')
     try:
         found: torch.device = torch.zeros(1, dtype=torch.float64, device=value).device
     except (TypeError, RuntimeError, AssertionError, ValueError, ImportError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise ArgumentError(
-            f'{call}(device={value!r}): give "cpu", or "cuda" where there is one ({reason}).'
+            f'{call}(device={shown(value)}): give "cpu", or "cuda" where there is one ({reason}).'
         ) from error
     if found.type == "meta":
-        raise ArgumentError(f'{call}(device={value!r}): give "cpu", or "cuda" where there is one.')
+        raise ArgumentError(f'{call}(device={shown(value)}): give "cpu", or "cuda" where there is one.')
     return found

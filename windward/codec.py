@@ -11,12 +11,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 from windward.errors import ArgumentError, WindwardError
 from windward.near import did_you_mean
+from windward.shown import shown
 
 
 def encode(value: Any) -> Any:
@@ -57,13 +59,24 @@ def decode(data: Any, table: Mapping[str, type]) -> Any:
         return _built(tag, timedelta, fields)
     if tag not in table:
         raise ArgumentError(
-            f"unknown part {tag!r:.60}{did_you_mean(tag, table)}; pass a class of your own with parts=[...]."
+            f"unknown part {shown(tag, 60)}{did_you_mean(tag, table)}; pass a class of your own with parts=[...]."
         )
-    kind = table[tag]
-    unknown = sorted(set(fields) - {field.name for field in dataclasses.fields(kind) if field.init})
-    if unknown:
-        raise ArgumentError(f"part {tag!r} has no field {unknown[0]!r}.")
-    return _built(tag, kind, fields)
+    _check_fields(tag, table[tag], fields)
+    return _built(tag, table[tag], fields)
+
+
+def _check_fields(tag: str, kind: type, fields: Mapping[str, Any]) -> None:
+    """Refuse a field that the part has not, and one that it lacks, by name."""
+    own = [field for field in dataclasses.fields(kind) if field.init]
+    names = [field.name for field in own]
+    known = f"it has {', '.join(names)}" if names else "it has no fields"
+    for name in fields:
+        if name not in names:
+            raise ArgumentError(f"part {tag!r} has no field {shown(name, 60)}{did_you_mean(name, names)}; {known}.")
+    for field in own:
+        optional = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+        if field.name not in fields and not optional:
+            raise ArgumentError(f"part {tag!r} needs the field {field.name!r}; {known}.")
 
 
 def table_of(*groups: Iterable[type]) -> dict[str, type]:
@@ -71,10 +84,10 @@ def table_of(*groups: Iterable[type]) -> dict[str, type]:
     table: dict[str, type] = {}
     for group in groups:
         if isinstance(group, type) or not isinstance(group, Iterable):
-            raise ArgumentError(f"parts={group!r}: give a list of classes, such as parts=[MyPart].")
+            raise ArgumentError(f"parts={shown(group)}: give a list of classes, such as parts=[MyPart].")
     for kind in (kind for group in groups for kind in group):
         if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
-            raise ArgumentError(f"parts=[{kind!r}]: a part is a frozen dataclass; give the class itself.")
+            raise ArgumentError(f"parts=[{shown(kind)}]: a part is a frozen dataclass; give the class itself.")
         if table.setdefault(kind.__name__, kind) is not kind:
             raise ArgumentError(f"parts=[{kind.__name__}]: there is another part of that name; rename yours.")
     return table
@@ -89,6 +102,13 @@ def dumps(data: Any) -> str:
         return text if whole else json.dumps(data, allow_nan=False, separators=(",", ":"))
     except ValueError as error:
         raise ArgumentError(f"cannot be written as JSON: {error}") from error
+
+
+def unreadable(text: object, error: Exception) -> str:
+    """Return why a text could not be read as JSON or TOML, also where Python refuses to read a long whole number."""
+    if isinstance(text, str) and re.search(r"[0-9](?:_?[0-9]){4300}", text):
+        return "it holds a whole number of more than 4300 digits"
+    return str(error)
 
 
 def _built(tag: str, kind: type, fields: Mapping[str, Any]) -> Any:

@@ -17,24 +17,29 @@ from __future__ import annotations
 import inspect
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from windward import check, papers
-from windward.codec import decode, encode, table_of
+from windward.codec import decode, encode, table_of, unreadable
 from windward.errors import ArgumentError, WindwardError
 from windward.journal import Journal, check_name
 from windward.near import did_you_mean
+from windward.parameters import Categorical, Integer, Linear, Real
 from windward.parts import OWN_PARTS
 from windward.policy import Policy
+from windward.shown import shown
 from windward.space import Space
 from windward.study import Study
 
 FIELDS = ("name", "direction", "seed", "decision", "context", "constraints", "policy")
 # A file this large declares no study; refused before it is parsed.
 LARGEST_FILE = 1_000_000
+KINDS = (Real, Integer, Categorical)
+EXAMPLE = 'part = "Real", low = 0 and high = 100'
 
 
 @dataclass(frozen=True)
@@ -61,24 +66,81 @@ def methods() -> dict[str, Callable[..., Policy]]:
 def declared(data: object) -> Declaration:
     """Return the declaration in plain data, or raise an error that names what is wrong."""
     if not isinstance(data, Mapping):
-        raise ArgumentError(f"a declaration is a table with {', '.join(FIELDS)}, got {data!r:.60}.")
-    unknown = sorted(set(data) - set(FIELDS))
+        raise ArgumentError(f"a declaration is a table with {', '.join(FIELDS)}, got {shown(data, 60)}.")
+    unknown = [name for name in data if name not in FIELDS]
     if unknown:
-        raise ArgumentError(f"a declaration has no field {unknown[0]!r}; it has {', '.join(FIELDS)}.")
+        near = did_you_mean(unknown[0], FIELDS)
+        raise ArgumentError(f"a declaration has no field {shown(unknown[0])}{near}; it has {', '.join(FIELDS)}.")
     _check_there(data)
     check_name("declaration", data["name"])
     direction, seed = data.get("direction", "maximize"), data.get("seed", 0)
     check.choice("declaration", "direction", direction, ("maximize", "minimize"))
-    table = table_of(OWN_PARTS)
     space = Space(
-        decode(data["decision"], table),
-        decode(data.get("context", {}), table),
-        decode(data.get("constraints", []), table),
+        _parameters("decision", data["decision"]),
+        _parameters("context", data.get("context", {})),
+        _constraints(data.get("constraints", [])),
     )
-    policy = None if data.get("policy") is None else declared_policy(data["policy"])
+    with _within("[policy]"):
+        policy = None if data.get("policy") is None else declared_policy(data["policy"])
     if policy is not None:
         policy.check(space)
     return Declaration(data["name"], space, policy, direction, check.whole("declaration", "seed", seed, low=0))
+
+
+@contextmanager
+def _within(place: str) -> Iterator[None]:
+    """Put the table in which something is wrong before the error."""
+    try:
+        yield
+    except WindwardError as error:
+        raise type(error)(f"{place}: {error}") from error
+
+
+def _parameters(role: str, data: object) -> dict[str, Any]:
+    """Return the parameters in the tables of decisions or contexts, or raise an error that names the table."""
+    if not isinstance(data, Mapping):
+        raise ArgumentError(
+            f"{role} = {shown(data, 60)}: write one table for each, such as [{role}.name] with {EXAMPLE}."
+        )
+    table, found = {kind.__name__: kind for kind in KINDS}, {}
+    for name, entry in data.items():
+        place = f"[{role}.{name}]"
+        if not isinstance(entry, Mapping):
+            said = f"{name} = {shown(entry, 60)} stands in the table [{role}]"
+            raise ArgumentError(f"{said}; write a table [{role}.{name}] with {EXAMPLE}.")
+        if "part" not in entry:
+            raise ArgumentError(
+                f'{place} needs its kind: write part = "Real", part = "Integer" or part = "Categorical".'
+            )
+        part = entry["part"]
+        if not isinstance(part, str) or part not in table:
+            raise ArgumentError(
+                f"{place}: unknown part {shown(part, 60)}{did_you_mean(part, table)}; a {role} is a Real, an Integer or a "
+                "Categorical."
+            )
+        with _within(place):
+            found[str(name)] = decode(entry, table)
+        if role == "decision" and not isinstance(found[str(name)], Categorical) and not {"low", "high"} <= set(entry):
+            missing = " and ".join(f"{side} = ..." for side in ("low", "high") if side not in entry)
+            raise ArgumentError(f"{place}: a decision needs both bounds; add {missing}.")
+    return found
+
+
+def _constraints(data: object) -> list[Linear]:
+    """Return the constraints in the tables of that name."""
+    if not isinstance(data, list):
+        raise ArgumentError(
+            f"constraints = {shown(data, 60)}: write each as a table [[constraints]], with two brackets, and in it "
+            'part = "Linear", coefficients = {order = 1, stock = 1} and upper = 100.'
+        )
+    found = []
+    for place, entry in enumerate(data, start=1):
+        with _within(f"[[constraints]], the table number {place}"):
+            constraint = decode(entry, {"Linear": Linear})
+            if not isinstance(constraint, Linear):
+                raise ArgumentError(f'{shown(entry, 60)}: a constraint needs part = "Linear".')
+        found.append(constraint)
+    return found
 
 
 def _check_there(data: Mapping[str, Any]) -> None:
@@ -88,7 +150,7 @@ def _check_there(data: Mapping[str, Any]) -> None:
         for heading, table in _tables(data):
             if isinstance(table.get("name"), str):
                 raise ArgumentError(
-                    f"the name {table['name']!r:.60} is inside the table [{heading}]; write it at the top, before the "
+                    f"the name {shown(table['name'], 60)} is inside the table [{heading}]; write it at the top, before the "
                     "first table."
                 )
         raise ArgumentError('a declaration needs a name: write name = "shop" at the top, before the first table.')
@@ -113,43 +175,53 @@ def declared_policy(data: object) -> Policy:
     """Return the policy in plain data: by its parts, or a published method by name."""
     if not isinstance(data, Mapping) or ("part" in data) == ("method" in data):
         raise ArgumentError(
-            f"policy={data!r:.60}: give either a method, such as {{'method': 'sbo_kde'}}, or parts, such as "
+            f"policy={shown(data, 60)}: give either a method, such as {{'method': 'sbo_kde'}}, or parts, such as "
             "{'part': 'Policy', 'context_model': {'part': 'KernelDensity'}}."
         )
     table = table_of(OWN_PARTS)
     if "part" in data:
         policy = decode(data, table)
         if not isinstance(policy, Policy):
-            raise ArgumentError(f"policy: part {data['part']!r} is no policy; give one with part 'Policy'.")
+            raise ArgumentError(f"policy: part {shown(data['part'])} is no policy; give one with part 'Policy'.")
         return policy
     known = methods()
     name = data["method"]
     if not isinstance(name, str) or name not in known:
         raise ArgumentError(
-            f"unknown method {name!r:.60}{did_you_mean(name, known)}; known are {', '.join(sorted(known))}."
+            f"unknown method {shown(name, 60)}{did_you_mean(name, known)}; known are {', '.join(sorted(known))}."
         )
     arguments = {key: decode(value, table) for key, value in data.items() if key != "method"}
-    try:
-        inspect.signature(known[name]).bind(**arguments)
-    except TypeError as error:
-        raise ArgumentError(f"method {name!r}: {error}.") from error
+    _check_arguments(name, known[name], arguments)
     try:
         return known[name](**arguments)
     except WindwardError:
         raise
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise ArgumentError(f"method {name!r}: {error}.") from error
+        raise ArgumentError(f"method {shown(name)}: {error}.") from error
+
+
+def _check_arguments(name: str, method: Callable[..., Policy], given: Mapping[str, Any]) -> None:
+    """Refuse an argument that a method has not, and one that it lacks, by name."""
+    own = inspect.signature(method).parameters
+    known = f"it has {', '.join(own)}" if own else "it has no arguments"
+    for key in given:
+        if key not in own:
+            raise ArgumentError(f"method {name!r} has no argument {shown(key, 60)}{did_you_mean(key, own)}; {known}.")
+    for key, parameter in own.items():
+        if key not in given and parameter.default is inspect.Parameter.empty:
+            raise ArgumentError(f"method {name!r} needs the argument {key!r}; {known}.")
 
 
 def declared_in_file(path: Path) -> Declaration:
     """Return the declaration in a TOML or JSON file."""
+    text = ""
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise ArgumentError(f"{path}: larger than {LARGEST_FILE} bytes; this is no declaration.")
         text = path.read_text(encoding="utf-8")
         data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (OSError, ValueError, RecursionError) as error:
-        raise ArgumentError(f"{path}: cannot be read: {error}.") from error
+        raise ArgumentError(f"{path}: cannot be read: {unreadable(text, error)}.") from error
     try:
         return declared(data)
     except WindwardError as error:

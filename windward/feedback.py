@@ -16,6 +16,7 @@ import torch
 
 from windward import check
 from windward.errors import ArgumentError
+from windward.shown import shown
 from windward.surrogate import Believed, GaussianPosterior, GaussianProcess, Posterior, Start, Surrogate
 from windward.trials import Dataset, Trial, Trials
 
@@ -85,7 +86,7 @@ class Censor:
         if not isinstance(self.patience, timedelta):
             object.__setattr__(self, "patience", check.whole("Censor", "patience", self.patience, low=0))
         elif not timedelta(0) <= self.patience <= LONGEST:
-            raise ArgumentError(f"Censor(patience={self.patience!r}): patience must be between 0 and 100 years.")
+            raise ArgumentError(f"Censor(patience={shown(self.patience)}): patience must be between 0 and 100 years.")
         check.choice("Censor", "late", self.late, ("use", "drop"))
 
     def __call__(self, trials: Trials, surrogate: Surrogate, now: datetime, start: Start) -> Believed:

@@ -19,6 +19,7 @@ from windward.divergences import MMD, Divergence, Screening
 from windward.errors import ArgumentError
 from windward.objectives import Bound, Reduction, Tradeoff, check_tradeoff
 from windward.schedules import Radius, check_radius, resolved
+from windward.shown import shown
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class MidpointRobust:
 
     def __post_init__(self) -> None:
         if not isinstance(self.divergence, MMD):
-            raise ArgumentError(f"MidpointRobust(divergence={self.divergence!r}): give an MMD(...).")
+            raise ArgumentError(f"MidpointRobust(divergence={shown(self.divergence)}): give an MMD(...).")
         check_radius("MidpointRobust", self.radius)
 
     def bind(self, contexts: Contexts, seen: int) -> Reduction:

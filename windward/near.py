@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 # A longer text is no slip of a name, and comparing it takes long.
 LONGEST = 60
+# Fewer letters begin too many names.
+SHORTEST = 3
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
@@ -14,11 +16,17 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
     >>> did_you_mean("SBO-KDE", ["sbo_kde", "erbo"]), did_you_mean("magic", ["sbo_kde", "erbo"])
     (" (did you mean 'sbo_kde'?)", '')
+    >>> did_you_mean("Int", ["Integer", "Minimum"])
+    " (did you mean 'Integer'?)"
     """
     if not isinstance(name, str) or len(name) > LONGEST:
         return ""
-    plain = {_plain(each): each for each in known}
-    found = [plain[each] for each in difflib.get_close_matches(_plain(name), plain, n=2, cutoff=0.65)]
+    plain, typed = {_plain(each): each for each in known}, _plain(name)
+    begun = [
+        each for each in plain if len(typed) >= SHORTEST and each.startswith(typed)
+    ]  # typed in part: Int for Integer
+    near = [*begun, *difflib.get_close_matches(typed, plain, n=2, cutoff=0.65)]
+    found = [plain[each] for each in list(dict.fromkeys(near))[:2]]
     return f" (did you mean {' or '.join(map(repr, found))}?)" if found else ""
 
 

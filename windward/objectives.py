@@ -32,6 +32,7 @@ from windward.divergences import Ball, Divergence, DraftingBall, Screening, Wors
 from windward.errors import ArgumentError, IncompatibleError
 from windward.satisficing import satisficing
 from windward.schedules import Radius, check_radius, resolved
+from windward.shown import shown
 
 Extra: TypeAlias = Literal["slopes", "lower"]
 
@@ -325,7 +326,7 @@ class CVaR:
 def check_divergence(call: str, divergence: object) -> None:
     """Raise `ArgumentError` unless `divergence` is one."""
     if isinstance(divergence, type) or not isinstance(divergence, Divergence):
-        raise ArgumentError(f"{call}(divergence={divergence!r}): give a divergence, such as TotalVariation().")
+        raise ArgumentError(f"{call}(divergence={shown(divergence)}): give a divergence, such as TotalVariation().")
 
 
 def check_tradeoff(call: str, divergence: object, radius: Radius, alpha: float, beta: float, *, slope: bool) -> None:
@@ -359,7 +360,7 @@ def _ceiling(ball: Ball, radius: float, alpha: float, beta: float) -> Callable[[
 def _check_slope(call: str, divergence: Divergence) -> None:
     if divergence.steep:
         raise IncompatibleError(
-            f"{call}(divergence={divergence!r}): its worst case has an infinite slope at radius 0; use TotalVariation(), "
+            f"{call}(divergence={shown(divergence)}): its worst case has an infinite slope at radius 0; use TotalVariation(), "
             "MMD(...) or Wasserstein(), or a Tradeoff at a positive radius."
         )
 
@@ -367,14 +368,14 @@ def _check_slope(call: str, divergence: Divergence) -> None:
 def _slope(divergence: Divergence, values: Tensor, worst: WorstCase) -> Tensor:
     if bool(torch.isinf(worst.multiplier).any()):
         raise IncompatibleError(
-            f"{divergence!r}: the slope of its worst case is not finite here (a singular kernel, or a steep divergence at "
+            f"{shown(divergence)}: the slope of its worst case is not finite here (a singular kernel, or a steep divergence at "
             "radius 0); give a nugget, such as MMD(length_scale, nugget=1e-6), or another divergence."
         )
     # Without it a search would climb another function than this one, and nobody would see it.
     if torch.is_grad_enabled() and values.requires_grad and not worst.multiplier.requires_grad:
         raise IncompatibleError(
-            f"{divergence!r}: the multiplier of its worst case has no gradient in the values, and this objective is searched "
-            "by it; compute the multiplier from the values themselves, not from detached ones, or use Robust(...), which "
-            "needs none."
+            f"{shown(divergence)}: the multiplier of its worst case has no gradient in the values, and this objective is "
+            "searched by it; compute the multiplier from the values themselves, not from detached ones, or use Robust(...), "
+            "which needs none."
         )
     return worst.multiplier

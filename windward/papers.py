@@ -33,6 +33,7 @@ from windward.objectives import (
 )
 from windward.policy import Policy, Report
 from windward.schedules import Decay, KernelRate, KirschnerRate, Radius
+from windward.shown import shown
 from windward.surrogate import GaussianProcess, Surrogate
 from windward.widths import delayed_width
 
@@ -390,5 +391,5 @@ def _quadrature(
 
 def _known(call: str, name: str, contexts: object) -> Known:
     if not isinstance(contexts, Known):
-        raise ArgumentError(f"{call}({name}={contexts!r}): give Known(...), the contexts and their weights.")
+        raise ArgumentError(f"{call}({name}={shown(contexts)}): give Known(...), the contexts and their weights.")
     return contexts

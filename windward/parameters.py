@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from windward.check import LARGEST, is_text
 from windward.errors import SpaceError
+from windward.shown import shown
 
 Value: TypeAlias = float | int | str | bool
 Outside: TypeAlias = Literal["keep", "clip", "error"]
@@ -92,7 +93,7 @@ class Integer:
         for name in ("low", "high"):
             bound = getattr(self, name)
             if bound is not None and (isinstance(bound, bool) or not isinstance(bound, numbers.Integral)):
-                raise SpaceError(f"Integer({name}={bound!r}): {name} must be a whole number.")
+                raise SpaceError(f"Integer({name}={shown(bound)}): {name} must be a whole number.")
         _check_numeric(self)
 
     def own_bounds(self) -> list[tuple[float, float]]:
@@ -135,19 +136,23 @@ class Categorical:
 
     def __post_init__(self) -> None:
         if isinstance(self.choices, str) or not isinstance(self.choices, Iterable):
-            raise SpaceError(f"Categorical({self.choices!r}): give a list of choices.")
+            raise SpaceError(f"Categorical({shown(self.choices)}): give a list of choices.")
         choices = tuple(self.choices)
         for option in choices:
             if not isinstance(option, str | bool | int | float):
-                raise SpaceError(f"Categorical: choice {option!r} must be a string, a number or a boolean.")
+                raise SpaceError(f"Categorical: choice {shown(option)} must be a string, a number or a boolean.")
             if isinstance(option, str) and not is_text(option):
-                raise SpaceError(f"Categorical: choice {option!r} must be writable as UTF-8.")
+                raise SpaceError(f"Categorical: choice {shown(option)} must be writable as UTF-8.")
             if isinstance(option, float) and not math.isfinite(option):
-                raise SpaceError(f"Categorical: choice {option!r} must be finite.")
+                raise SpaceError(f"Categorical: choice {shown(option)} must be finite.")
+            if isinstance(option, int) and abs(option) > LARGEST:
+                raise SpaceError(f"Categorical: choice {shown(option)} must be at most {LARGEST:g} in size.")
         if len(choices) < 2:
-            raise SpaceError(f"Categorical({list(choices)!r}): give at least two choices.")
+            raise SpaceError(f"Categorical({shown(list(choices))}): give at least two choices.")
         if len(set(choices)) < len(choices):
-            raise SpaceError(f"Categorical({list(choices)!r}): the choices must differ (note that 1 == True == 1.0).")
+            raise SpaceError(
+                f"Categorical({shown(list(choices))}): the choices must differ (note that 1 == True == 1.0)."
+            )
         object.__setattr__(self, "choices", choices)
 
     @property
@@ -189,17 +194,19 @@ class Linear:
 
     def __post_init__(self) -> None:
         if not isinstance(self.coefficients, Mapping) or not self.coefficients:
-            raise SpaceError(f"Linear({self.coefficients!r}): give a dict from decision names to coefficients.")
+            raise SpaceError(f"Linear({shown(self.coefficients)}): give a dict from decision names to coefficients.")
         clean = {}
         for name, coefficient in self.coefficients.items():
-            clean[name] = _number(f"Linear({{{name!r}: {coefficient!r}}})", "a coefficient", coefficient)
+            clean[name] = _number(f"Linear({{{shown(name)}: {shown(coefficient)}}})", "a coefficient", coefficient)
             if clean[name] == 0.0:
-                raise SpaceError(f"Linear({{{name!r}: 0}}): a zero coefficient has no effect; leave {name!r} out.")
+                raise SpaceError(
+                    f"Linear({{{shown(name)}: 0}}): a zero coefficient has no effect; leave {shown(name)} out."
+                )
         object.__setattr__(self, "coefficients", MappingProxyType(clean))
         for side in ("lower", "upper"):
             bound = getattr(self, side)
             if bound is not None:
-                object.__setattr__(self, side, _number(f"Linear({side}={bound!r})", side, bound))
+                object.__setattr__(self, side, _number(f"Linear({side}={shown(bound)})", side, bound))
         if self.lower is None and self.upper is None:
             raise SpaceError("Linear(lower=None, upper=None): give at least one of lower and upper.")
         if self.lower is not None and self.upper is not None and self.lower > self.upper:
@@ -226,10 +233,12 @@ class Linear:
         """Raise `SpaceError` unless every name is a numeric decision without `log`."""
         for name in self.coefficients:
             if name not in decision:
-                raise SpaceError(f"Linear({{{name!r}: ...}}): the space has no decision {name!r}.")
+                raise SpaceError(f"Linear({{{shown(name)}: ...}}): the space has no decision {shown(name)}.")
             parameter = decision[name]
             if isinstance(parameter, Categorical) or parameter.log:
-                raise SpaceError(f"Linear({{{name!r}: ...}}): only Real and Integer without log can be constrained.")
+                raise SpaceError(
+                    f"Linear({{{shown(name)}: ...}}): only Real and Integer without log can be constrained."
+                )
 
     def check_values(
         self, call: str, decision: Mapping[str, Value], parameters: Mapping[str, Parameter], slack: float
@@ -250,26 +259,26 @@ class Linear:
 
 def check_value(call: str, role: str, name: str, parameter: Parameter, value: object, *, strict: bool) -> Value:
     """Return `value` in canonical form; `strict` refuses what is outside the bounds whatever `outside` says."""
-    where = f"{call}: {role} {name!r}"
+    where = f"{call}: {role} {shown(name)}"
     if isinstance(parameter, Categorical):
         value = value.item() if isinstance(value, np.generic) else value
         for option in parameter.choices:
             if isinstance(value, str | bool | int | float) and value == option:
                 return option
-        raise SpaceError(f"{where} must be one of {list(parameter.choices)!r}, got {value!r}.")
+        raise SpaceError(f"{where} must be one of {shown(list(parameter.choices))}, got {shown(value)}.")
     result = _number(where, "the value", value)
     if isinstance(parameter, Integer):
         if result != round(result):
-            raise SpaceError(f"{where} must be a whole number, got {value!r}.")
+            raise SpaceError(f"{where} must be a whole number, got {shown(value)}.")
         result = round(result)
     if parameter.log and result <= 0:
-        raise SpaceError(f"{where} must be > 0 because it is declared with log=True, got {value!r}.")
+        raise SpaceError(f"{where} must be > 0 because it is declared with log=True, got {shown(value)}.")
     low = -math.inf if parameter.low is None else parameter.low
     high = math.inf if parameter.high is None else parameter.high
     if low <= result <= high:
         return result
     if strict or parameter.outside == "error":
-        raise SpaceError(f"{where} must lie in [{low:g}, {high:g}], got {value!r}.")
+        raise SpaceError(f"{where} must lie in [{low:g}, {high:g}], got {shown(value)}.")
     return result if parameter.outside == "keep" else type(result)(min(max(result, low), high))
 
 
@@ -277,13 +286,13 @@ def _number(where: str, what: str, value: object) -> float:
     if isinstance(value, torch.Tensor | np.ndarray | np.generic) and math.prod(value.shape) == 1:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise SpaceError(f"{where}: {what} must be a number, got {value!r}.")
+        raise SpaceError(f"{where}: {what} must be a number, got {shown(value)}.")
     try:
         result = float(value)
     except OverflowError:
         result = math.inf
     if not abs(result) <= LARGEST:
-        raise SpaceError(f"{where}: {what} must be finite, at most {LARGEST:g} in size, got {value!r}.")
+        raise SpaceError(f"{where}: {what} must be finite, at most {LARGEST:g} in size, got {shown(value)}.")
     return result
 
 
@@ -293,12 +302,12 @@ def _check_numeric(parameter: Real | Integer) -> None:
         bound = getattr(parameter, name)
         if bound is None:
             continue
-        number = _number(f"{kind}({name}={bound!r})", name, bound)
+        number = _number(f"{kind}({name}={shown(bound)})", name, bound)
         object.__setattr__(parameter, name, int(bound) if isinstance(parameter, Integer) else number)
     if not isinstance(parameter.log, bool):
-        raise SpaceError(f"{kind}(log={parameter.log!r}): log must be True or False.")
+        raise SpaceError(f"{kind}(log={shown(parameter.log)}): log must be True or False.")
     if not isinstance(parameter.outside, str) or parameter.outside not in ("keep", "clip", "error"):
-        raise SpaceError(f"{kind}(outside={parameter.outside!r}): outside must be 'keep', 'clip' or 'error'.")
+        raise SpaceError(f"{kind}(outside={shown(parameter.outside)}): outside must be 'keep', 'clip' or 'error'.")
     if parameter.low is not None and parameter.high is not None and not parameter.low < parameter.high:
         raise SpaceError(f"{kind}({parameter.low}, {parameter.high}): low must be below high.")
     if parameter.log and parameter.low is not None and parameter.low <= 0:

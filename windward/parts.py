@@ -9,7 +9,7 @@ from typing import Any
 
 from windward import divergences
 from windward.beliefs import ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
-from windward.codec import decode, dumps, encode, table_of
+from windward.codec import decode, dumps, encode, table_of, unreadable
 from windward.context_rules import HighestImprovement, MostUncertain, Nature, Uniform
 from windward.contexts import Box, Distribution, Empirical, Grid, KernelDensity, Known, NoContext
 from windward.design import RandomDesign, Sobol
@@ -33,6 +33,7 @@ from windward.objectives import (
 from windward.parameters import Categorical, Integer, Linear, Real
 from windward.policy import Policy, Report
 from windward.schedules import Decay, KernelRate, KirschnerRate, MicheliRate
+from windward.shown import shown
 from windward.space import Space
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
 from windward.widths import DelayedWidth, HuangWidth, MicheliWidth
@@ -122,8 +123,8 @@ def from_json(text: str, *, parts: Iterable[type] = ()) -> Any:
     try:
         data = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ArgumentError(f"from_json({text!r:.60}): not JSON: {error}") from error
+        raise ArgumentError(f"from_json({shown(text, 60)}): not JSON: {unreadable(text, error)}") from error
     try:
         return decode(data, table)
     except RecursionError as error:
-        raise ArgumentError(f"from_json({text!r:.60}): nested too deeply.") from error
+        raise ArgumentError(f"from_json({shown(text, 60)}): nested too deeply.") from error

@@ -29,6 +29,7 @@ from windward.maximize import Maximizer, MultiStart
 from windward.objectives import Bound, Expected, LipschitzRobust, Objective, Reduction, Satisficing
 from windward.parameters import Categorical, Value
 from windward.region import Region
+from windward.shown import shown
 from windward.space import Given, Space
 from windward.surrogate import GaussianProcess, Hyperparameters, Posterior, Start, Surrogate
 from windward.trials import Trials
@@ -70,23 +71,23 @@ class Policy:
             _check_part("Policy", name, getattr(self, name))
         if self.belief.needs_monotone and not self.objective.monotone:
             raise IncompatibleError(
-                f"Policy(objective={self.objective!r}, belief={self.belief!r}): the objective at the upper confidence "
-                "bound is no bound, because this objective can fall where values rise; use belief=Thompson()."
+                f"Policy(objective={shown(self.objective)}, belief={shown(self.belief)}): the objective at the upper "
+                "confidence bound is no bound, because this objective can fall where values rise; use belief=Thompson()."
             )
         width = self.belief.width if isinstance(self.belief, UpperConfidence | Thompson) else None
         if isinstance(width, DelayedWidth) and not isinstance(self.feedback, Censor):
             raise IncompatibleError(
-                f"Policy(belief={self.belief!r}, feedback={self.feedback!r}): delayed_width() reads the patience of the "
-                "feedback; use feedback=Censor(worst, patience)."
+                f"Policy(belief={shown(self.belief)}, feedback={shown(self.feedback)}): delayed_width() reads the patience of "
+                "the feedback; use feedback=Censor(worst, patience)."
             )
         if isinstance(self.context_model, NoContext) and not isinstance(self.context_rule, Nature):
             raise IncompatibleError(
-                f"Policy(context_model=NoContext(), context_rule={self.context_rule!r}): without contexts there is none to "
-                "choose; use context_rule=Nature()."
+                f"Policy(context_model=NoContext(), context_rule={shown(self.context_rule)}): without contexts there is none "
+                "to choose; use context_rule=Nature()."
             )
         if isinstance(self.belief, ExpectedImprovement) and not isinstance(self.objective, Expected):
             raise IncompatibleError(
-                f"Policy(objective={self.objective!r}, belief=ExpectedImprovement()): expected improvement is known in "
+                f"Policy(objective={shown(self.objective)}, belief=ExpectedImprovement()): expected improvement is known in "
                 "closed form for Expected() alone; use belief=Thompson()."
             )
 
@@ -116,7 +117,7 @@ class Policy:
                 slopes = objective.bind(contexts, trials.contexts_seen).extra == "slopes"
             if slopes and named:
                 raise IncompatibleError(
-                    f"{objective!r}: the slope in the context {named[0]!r} has no meaning, it is a category; use "
+                    f"{shown(objective)}: the slope in the context {shown(named[0])} has no meaning, it is a category; use "
                     "Robust(Wasserstein(), radius)."
                 )
         if isinstance(self.surrogate, GaussianProcess):
@@ -126,7 +127,7 @@ class Policy:
 def check_policy(call: str, policy: object) -> None:
     """Raise `ArgumentError` unless `policy` is one."""
     if not isinstance(policy, Policy):
-        raise ArgumentError(f"{call}(policy={policy!r}): give a Policy, such as papers.sbo_kde().")
+        raise ArgumentError(f"{call}(policy={shown(policy)}): give a Policy, such as papers.sbo_kde().")
 
 
 @dataclass(frozen=True)
@@ -234,23 +235,25 @@ _KINDS: dict[str, tuple[type, str]] = {
 
 def _check_part(call: str, name: str, part: object) -> None:
     if isinstance(part, type) or part is None:
-        raise IncompatibleError(f"{call}({name}={part!r}): give a part, with its parentheses if it is a class.")
+        raise IncompatibleError(f"{call}({name}={shown(part)}): give a part, with its parentheses if it is a class.")
     kind, example = _KINDS[name]
     if not isinstance(part, kind):
-        raise IncompatibleError(f"{call}({name}={part!r}): give a part such as {example}.")
+        raise IncompatibleError(f"{call}({name}={shown(part)}): give a part such as {example}.")
     # Several kinds differ in nothing but what they are called with; a part may have names of its own for that, but not
     # those of another kind.
     called_with = _parameters(type(part))
     for other, (another, _) in _KINDS.items():
         if called_with and called_with == _parameters(another) != _parameters(kind):
-            raise IncompatibleError(f"{call}({name}={part!r}): this part goes to {other}; give one such as {example}.")
+            raise IncompatibleError(
+                f"{call}({name}={shown(part)}): this part goes to {other}; give one such as {example}."
+            )
     if callable(part) and _parameters(kind):
         needed = _parameters(kind)[1:]
         try:
             inspect.signature(part).bind(*needed)
         except (TypeError, ValueError) as error:
             raise IncompatibleError(
-                f"{call}({name}={part!r}): it cannot be called with ({', '.join(needed)}); give one such as {example}."
+                f"{call}({name}={shown(part)}): it cannot be called with ({', '.join(needed)}); give one such as {example}."
             ) from error
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -21,6 +21,8 @@ Array: TypeAlias = NDArray[np.float64]
 SLACK = 1e-9
 # Rounds of walking and re-estimating the spread; each lengthens the walk along a thin body severalfold.
 PHASES = 6
+# How long whole numbers that satisfy the constraints are looked for.
+SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,13 @@ class Interior:
     def at(self, z: Array) -> Array:
         """Return the points of the cube for z `"... e"`."""
         return np.clip(self.start + z @ self.basis.T, 0.0, 1.0)
+
+
+class GridSearch(NamedTuple):
+    """A point `"d"` whose columns lie on their grids, None where none was found; `decided`: it was found, or there is none."""
+
+    point: Array | None
+    decided: bool
 
 
 @dataclass(frozen=True)
@@ -99,6 +108,31 @@ class Polytope:
             # No axis is given up: a direction not walked yet keeps a little.
             shape = axes.T * lengths.clamp_min(1e-3 * float(lengths.max().clamp_min(1e-300)))
         return torch.from_numpy(inside.at(z[:count].numpy()))
+
+    def on_grid(self, steps: Array, toward: Array | None = None) -> GridSearch:
+        """Look for a point inside whose columns with `steps` > 0 are multiples of 1 / steps, by mixed integer programming.
+
+        `toward` `"d"` is a direction in which the point is to lie; without one any point will do.
+        """
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
+        whole = steps > 0
+        units = np.where(whole, 1.0 / np.maximum(steps, 1.0), 1.0)
+        rows = self.rows.numpy() * units
+        # The solver's tolerances are absolute: rows are scaled to entries of size one.
+        size = np.abs(rows).max(axis=1, initial=0.0).clip(min=1e-300)[:, None]
+        lower, upper = self.lower.numpy() - SLACK, self.upper.numpy() + SLACK
+        answer = milp(
+            np.zeros(len(steps)) if toward is None else -toward * units,
+            integrality=whole.astype(int),
+            bounds=Bounds(np.zeros(len(steps)), np.where(whole, steps, 1.0)),
+            constraints=LinearConstraint(rows / size, lower / size[:, 0], upper / size[:, 0]),
+            options={"time_limit": SECONDS},
+        )
+        if answer.x is None:
+            return GridSearch(None, answer.status == 2)
+        counts = np.where(whole, np.rint(answer.x), answer.x)
+        return GridSearch(np.clip(counts * units, 0.0, 1.0), True)
 
     def _sides(self) -> tuple[Array, Array]:
         """Return every inequality, the cube's among them, as sides @ x <= limits."""

@@ -14,8 +14,9 @@ from torch import Tensor
 from windward.contexts import product, sobol
 from windward.errors import SpaceError
 from windward.parameters import Categorical, Integer, Value
-from windward.polytope import Polytope
-from windward.space import Space
+from windward.polytope import SECONDS, Polytope
+from windward.shown import shown
+from windward.space import Space, few
 
 # A suggestion keeps this share of the cube's diagonal from every pending decision: far enough to tell their values
 # apart, near enough not to leave a peak.
@@ -24,6 +25,8 @@ LEAST_DISTANCE = 0.0125
 MOST_REJECTED = 16
 # Alternating projections that move a decision onto the constraints; each halves the miss or better in practice.
 REPAIRS = 50
+# Decisions looked for one by one where whole numbers are so few that rounding finds none.
+CORNERS = 8
 
 
 @dataclass(frozen=True)
@@ -182,13 +185,45 @@ class Region:
         x = values.repeat(count, 1)
         x[:, ~mask] = inner.sample(count, generator)
         snapped = self.repaired(self.valid(x))
-        return snapped[self.feasible(snapped)]
+        inside = snapped[self.feasible(snapped)]
+        return inside if len(inside) else self._on_grid(inner, generator)
 
-    def _nowhere(self) -> SpaceError:
-        if self.fixed:
-            return SpaceError(f"ask(fix={self.fixed!r}): with these fixed no decision satisfies the constraints.")
+    def _on_grid(self, inner: Polytope, generator: torch.Generator) -> Tensor:
+        """Return decisions with whole numbers where rounding has found none: some of the constraints' corners."""
+        mask, values = self.held
+        steps, found = self.space.whole_steps[~mask.numpy()], []
+        for _ in range(CORNERS):
+            toward = torch.randn(len(steps), generator=generator, dtype=torch.float64).numpy()
+            search = inner.on_grid(steps, toward)
+            if search.point is None:
+                break
+            x = values.clone()
+            x[~mask] = torch.from_numpy(search.point)
+            found.append(x)
+        points = self.repaired(self.valid(torch.stack(found))) if found else values.repeat(0, 1)
+        inside = points[self.feasible(points)]
+        if len(inside) == 0:
+            raise self._nowhere(undecided=bool(found) or not search.decided)
+        distinct: Tensor = torch.unique(inside, dim=0)
+        return distinct
+
+    def _nowhere(self, undecided: bool = False) -> SpaceError:
+        """Return the error for a region without a decision: the constraints leave none, or none with whole numbers."""
+        call = f"ask(fix={shown(self.fixed)}): with these fixed " if self.fixed else "ask: "
+        constraints, mask = shown(list(self.space.constraints)), self.held[0]
+        assert self.polytope is not None
+        if self.polytope.on(~mask, self.held[1]).interior is None:
+            return SpaceError(f"{call}no decision satisfies the constraints {constraints}.")
+        wholes = few(name for name in self.space.constrained_wholes() if name not in self.fixed)
+        if undecided or not wholes:
+            kind = f" with whole numbers for {wholes}" if wholes else ""
+            return SpaceError(
+                f"{call}no decision was found within {SECONDS:g} s that satisfies the constraints {constraints}{kind}; widen "
+                "the constraints."
+            )
         return SpaceError(
-            "no decision with whole numbers was found that satisfies the constraints; widen them or use Real."
+            f"{call}no decision satisfies the constraints {constraints}, because {wholes} must be whole; there are fractions "
+            "that would."
         )
 
 

@@ -12,6 +12,7 @@ from windward import check
 from windward.errors import ArgumentError, JournalError, SpaceError, TrialError
 from windward.progress import Progress
 from windward.results import Outcome, Suggestion
+from windward.shown import shown
 
 if TYPE_CHECKING:
     from windward.study import Study
@@ -59,11 +60,11 @@ def _checked(
 ) -> int:
     """Return how many trials to ask, or raise `ArgumentError`."""
     if not callable(evaluate):
-        raise ArgumentError(f"study.run(evaluate={evaluate!r}): give a function of a suggestion.")
+        raise ArgumentError(f"study.run(evaluate={shown(evaluate)}): give a function of a suggestion.")
     if (rounds is None) == (until is None):
         raise ArgumentError("study.run: give either rounds (how many more) or until (how many in all).")
     if executor is not None and not isinstance(executor, Executor):
-        raise ArgumentError(f"study.run(executor={executor!r}): give a concurrent.futures.Executor.")
+        raise ArgumentError(f"study.run(executor={shown(executor)}): give a concurrent.futures.Executor.")
     if workers is not None:
         check.whole("study.run", "workers", workers, low=1)
         if executor is None:
@@ -207,13 +208,17 @@ def _tell(study: Study, suggestion: Suggestion, result: object) -> None:
         )
     except (ArgumentError, SpaceError, TrialError) as error:
         _give_up(study, suggestion.id, f"{type(error).__name__}: {error}")
-        message = f"study.run: evaluate returned {result!r} for trial {suggestion.id}, which cannot be told: {error}"
+        message = (
+            f"study.run: evaluate returned {shown(result)} for trial {suggestion.id}, which cannot be told: {error}"
+        )
         raise type(error)(f"{message} Return a number or Outcome(value, context=...).") from error
     except JournalError as error:  # the value is good and the log is not: nothing is given up
-        raise JournalError(f"{error} Trial {suggestion.id} is still pending; its outcome was {outcome!r}.") from error
+        raise JournalError(
+            f"{error} Trial {suggestion.id} is still pending; its outcome was {shown(outcome)}."
+        ) from error
     if suggestion.id in {trial.id for trial in study.policy.view(study.trials).awaiting_context}:
         missing = [name for name in study.space.context if name not in study.trials[suggestion.id].context]
         raise ArgumentError(
             f"study.run: evaluate returned no context for trial {suggestion.id}, and a value without it teaches nothing; "
-            f"return Outcome(value, context={{{missing[0]!r}: ...}}). The value is kept: reveal the context to use it."
+            f"return Outcome(value, context={{{shown(missing[0])}: ...}}). The value is kept: reveal the context to use it."
         )

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from windward import check
 from windward.errors import ArgumentError
+from windward.shown import shown
 
 
 @runtime_checkable
@@ -107,7 +109,7 @@ def check_radius(call: str, radius: object) -> None:
     try:  # other parts can be called too, but not with t and k
         inspect.signature(radius).bind(1, 1)
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{call}(radius={radius!r}): a schedule is called with t and k: {error}.") from error
+        raise ArgumentError(f"{call}(radius={shown(radius)}): a schedule is called with t and k: {error}.") from error
     resolved(call, radius, 1, 1)
 
 
@@ -117,6 +119,8 @@ def resolved(call: str, radius: Radius, seen: int, k: int) -> float:
         return float(radius)
     t = max(seen, 1)
     value = radius(t, k)
-    if not (isinstance(value, int | float) and math.isfinite(value) and value >= 0.0):
-        raise ArgumentError(f"{call}(radius={radius!r}): the schedule gave {value!r} for t={t}; it must be >= 0.")
+    if not (isinstance(value, int | float) and 0.0 <= value <= sys.float_info.max):
+        raise ArgumentError(
+            f"{call}(radius={shown(radius)}): the schedule gave {shown(value)} for t={t}; it must be >= 0."
+        )
     return float(value)

@@ -8,24 +8,31 @@ the user thinks it means; a surrogate scales columns for itself.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from windward import check
 from windward.errors import SpaceError
 from windward.parameters import Categorical, Integer, Linear, Parameter, Real, Value, check_value
+from windward.shown import shown
 
 Values = Mapping[str, Value]
 
+logger = logging.getLogger("windward")
+
 # How far, relative to the largest sizes of its terms, a decision may break a linear constraint: rounding of sums alone.
 CONSTRAINT_SLACK = 1e-9
+# Of a whole number with more steps than this, one step is less than that slack.
+MOST_STEPS = 10**9
 
 
 @dataclass(frozen=True)
@@ -74,10 +81,12 @@ class Space:
             raise SpaceError(f"Space: {shared} name both a decision and a context; give one of them another name.")
         for name, parameter in self.decision.items():
             if not isinstance(parameter, Categorical) and (parameter.low is None or parameter.high is None):
-                raise SpaceError(f"Space(decision={{{name!r}: {parameter!r}}}): a decision needs both bounds.")
+                raise SpaceError(
+                    f"Space(decision={{{shown(name)}: {shown(parameter)}}}): a decision needs both bounds."
+                )
         constraints = tuple(self.constraints) if isinstance(self.constraints, Iterable) else (None,)
         if not all(isinstance(constraint, Linear) for constraint in constraints):
-            raise SpaceError(f"Space(constraints={self.constraints!r}): give a list of Linear(...).")
+            raise SpaceError(f"Space(constraints={shown(self.constraints)}): give a list of Linear(...).")
         object.__setattr__(self, "constraints", constraints)
         for constraint in self.constraints:
             constraint.check(self.decision)
@@ -216,39 +225,96 @@ class Space:
 
     def constraint_rows(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return `(rows, lower, upper)` with lower <= rows @ x <= upper on the unit cube, each row of norm one."""
-        rows = torch.zeros(len(self.constraints), self.decision_width, dtype=torch.float64)
-        lower = torch.full((len(self.constraints),), -torch.inf, dtype=torch.float64)
-        upper = torch.full_like(lower, torch.inf)
-        for index, constraint in enumerate(self.constraints):
-            offset = 0.0
-            for name, coefficient in constraint.coefficients.items():
-                low, high = self.decision[name].own_bounds()[0]
-                rows[index, self.decision_columns[name]] = coefficient * (high - low)
-                offset += coefficient * low
-            size = float(rows[index].norm())  # rows of norm one: slack then means the same for every unit
-            rows[index] /= size
-            lower[index] = -torch.inf if constraint.lower is None else (constraint.lower - offset) / size
-            upper[index] = torch.inf if constraint.upper is None else (constraint.upper - offset) / size
-        return rows, lower, upper
+        return _constraint_rows(self.decision, self.constraints)
+
+    @cached_property
+    def whole_steps(self) -> NDArray[np.float64]:
+        """How many steps of one each column has from 0 to 1, 0 for those that are no constrained whole numbers; `"d"`."""
+        return _whole_steps(self.decision, self.constraints)
+
+    def constrained_wholes(self) -> list[str]:
+        """Return the names of the whole numbers that a constraint holds."""
+        named = {name for constraint in self.constraints for name in constraint.coefficients}
+        return [name for name, parameter in self.decision.items() if name in named and isinstance(parameter, Integer)]
 
     def _check_feasible(self) -> None:
-        from windward.polytope import Polytope  # here: it imports scipy.optimize, which most spaces never need
+        state = _feasibility(tuple(self.decision.items()), tuple(self.constraints))
+        if state == "empty":
+            raise SpaceError(f"Space(constraints={shown(list(self.constraints))}): no decision satisfies them all.")
+        if state == "no whole numbers":
+            names = few(self.constrained_wholes())
+            raise SpaceError(
+                f"Space(constraints={shown(list(self.constraints))}): no decision satisfies them all, because {names} must be "
+                "whole; there are fractions that would. Widen the constraints, or declare Real(...) where fractions make sense."
+            )
 
-        rows, lower, upper = self.constraint_rows()
-        if Polytope(rows, lower, upper).interior is None:
-            raise SpaceError(f"Space(constraints={list(self.constraints)}): no decision satisfies them all.")
+
+@lru_cache(maxsize=256)  # a space is made again for each policy that looks at no context, and when a study is opened
+def _feasibility(
+    decision: tuple[tuple[str, Parameter], ...], constraints: tuple[Linear, ...]
+) -> Literal["empty", "no whole numbers", "found", "undecided"]:
+    """Return whether a decision satisfies the constraints; where a second does not decide it, a note is logged."""
+    from windward.polytope import SECONDS, Polytope  # here: it imports scipy.optimize, which most spaces never need
+
+    polytope = Polytope(*_constraint_rows(dict(decision), constraints))
+    if polytope.interior is None:
+        return "empty"
+    steps = _whole_steps(dict(decision), constraints)
+    if not steps.any():
+        return "found"
+    found = polytope.on_grid(steps)
+    if not found.decided:
+        logger.warning(
+            "Space(constraints=%s): %g s did not decide whether whole numbers satisfy them all; if none do, ask will say so.",
+            shown(list(constraints)),
+            SECONDS,
+        )
+        return "undecided"
+    return "no whole numbers" if found.point is None else "found"
+
+
+def _constraint_rows(decision: Mapping[str, Parameter], constraints: Sequence[Linear]) -> tuple[Tensor, Tensor, Tensor]:
+    columns = _columns(decision)
+    rows = torch.zeros(len(constraints), sum(p.width for p in decision.values()), dtype=torch.float64)
+    lower = torch.full((len(constraints),), -torch.inf, dtype=torch.float64)
+    upper = torch.full_like(lower, torch.inf)
+    for index, constraint in enumerate(constraints):
+        offset = 0.0
+        for name, coefficient in constraint.coefficients.items():
+            low, high = decision[name].own_bounds()[0]
+            rows[index, columns[name]] = coefficient * (high - low)
+            offset += coefficient * low
+        size = float(rows[index].norm())  # rows of norm one: slack then means the same for every unit
+        rows[index] /= size
+        lower[index] = -torch.inf if constraint.lower is None else (constraint.lower - offset) / size
+        upper[index] = torch.inf if constraint.upper is None else (constraint.upper - offset) / size
+    return rows, lower, upper
+
+
+def _whole_steps(decision: Mapping[str, Parameter], constraints: Sequence[Linear]) -> NDArray[np.float64]:
+    """Return the steps of each column; what no constraint holds is left free, and so is what has too many to matter."""
+    columns, named = _columns(decision), {name for constraint in constraints for name in constraint.coefficients}
+    steps = np.zeros(sum(parameter.width for parameter in decision.values()))
+    for name in named:
+        parameter = decision[name]
+        if isinstance(parameter, Integer) and parameter.low is not None and parameter.high is not None:
+            count = parameter.high - parameter.low
+            steps[columns[name]] = count if count <= MOST_STEPS else 0.0
+    return steps
 
 
 def _checked(role: str, parameters: object) -> dict[str, Parameter]:
     if not isinstance(parameters, Mapping):
-        raise SpaceError(f"Space({role}={parameters!r}): give a dict from names to Real, Integer or Categorical.")
+        raise SpaceError(f"Space({role}={shown(parameters)}): give a dict from names to Real, Integer or Categorical.")
     for name, parameter in parameters.items():
         if not isinstance(name, str) or not name:
-            raise SpaceError(f"Space({role}={{{name!r}: ...}}): a parameter's name must be a non-empty string.")
+            raise SpaceError(f"Space({role}={{{shown(name)}: ...}}): a parameter's name must be a non-empty string.")
         if not check.is_text(name):
-            raise SpaceError(f"Space({role}={{{name!r}: ...}}): a parameter's name must be writable as UTF-8.")
+            raise SpaceError(f"Space({role}={{{shown(name)}: ...}}): a parameter's name must be writable as UTF-8.")
         if not isinstance(parameter, Real | Integer | Categorical):
-            raise SpaceError(f"Space({role}={{{name!r}: {parameter!r}}}): give a Real, an Integer or a Categorical.")
+            raise SpaceError(
+                f"Space({role}={{{shown(name)}: {shown(parameter)}}}): give a Real, an Integer or a Categorical."
+            )
     return dict(parameters)
 
 
@@ -268,13 +334,13 @@ def _check_values(
     call: str, role: str, parameters: Mapping[str, Parameter], values: object, *, partial: bool, strict: bool
 ) -> dict[str, Value]:
     if not isinstance(values, Mapping):
-        raise SpaceError(f"{call}: {role} must be a dict like {_example(parameters)}, got {values!r}.")
+        raise SpaceError(f"{call}: {role} must be a dict like {_example(parameters)}, got {shown(values)}.")
     unknown = [name for name in values if name not in parameters]
     if unknown:
-        raise SpaceError(f"{call}: unknown {role} {unknown[0]!r}; the space has {_names(parameters)}.")
+        raise SpaceError(f"{call}: unknown {role} {shown(unknown[0])}; the space has {_names(parameters)}.")
     missing = [name for name in parameters if name not in values]
     if missing and not partial:
-        raise SpaceError(f"{call}: {role} lacks {missing[0]!r}; it needs {_names(parameters)}.")
+        raise SpaceError(f"{call}: {role} lacks {shown(missing[0])}; it needs {_names(parameters)}.")
     return {
         name: check_value(call, role, name, parameters[name], values[name], strict=strict)
         for name in parameters
@@ -282,9 +348,20 @@ def _check_values(
     }
 
 
+def few(names: Iterable[str]) -> str:
+    """Return some names for a message, and how many more there are.
+
+    >>> few(["a", "b"]), few("abcdefg")
+    ("'a' and 'b'", "'a', 'b', 'c', 'd' and 3 more")
+    """
+    every = [shown(name, 60) for name in names]
+    parts = every if len(every) <= 5 else [*every[:4], f"{len(every) - 4} more"]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
+
+
 def _names(names: Iterable[str]) -> str:
     return ", ".join(repr(name) for name in names) or "none (declare it in Space)"
 
 
 def _example(parameters: Mapping[str, Parameter]) -> str:
-    return "{" + ", ".join(f"{name!r}: ..." for name in parameters) + "}"
+    return "{" + ", ".join(f"{shown(name)}: ..." for name in parameters) + "}"

@@ -36,6 +36,7 @@ from windward.parts import OWN_PARTS
 from windward.policy import Policy, Request, check_policy
 from windward.results import Outcome, Recommendation, Suggestion
 from windward.running import Leftover, run_rounds
+from windward.shown import shown
 from windward.space import Space
 from windward.surrogate import Posterior
 from windward.telling import Past, Tell, add_all, check_changes, check_news, known_rows, tell_all
@@ -89,12 +90,12 @@ class Study:
         device: str | torch.device = "cpu",
     ) -> None:
         if not isinstance(space, Space):
-            raise ArgumentError(f"Study(space={space!r}): give a Space.")
+            raise ArgumentError(f"Study(space={shown(space)}): give a Space.")
         if policy is None:
             policy = papers.sbo_kde() if space.context else papers.gp_ucb()
         check_policy("Study", policy)
         check.choice("Study", "direction", direction, ("maximize", "minimize"))
-        seed = check.whole("Study", "seed", seed, low=0, high=2**53)
+        seed = check.whole("Study", "seed", seed, low=0)
         check_name("Study", name, new=True)
         check_texts("Study", space)
         policy.check(space)
@@ -131,14 +132,14 @@ class Study:
         study._prepare(name, open_journal(journal, existing=True), parts, clock, device)
         study.sync()
         if study._history.head == 0:
-            raise JournalError(f"study {name!r} is damaged: it has no events.")
+            raise JournalError(f"study {shown(name)} is damaged: it has no events.")
         return study
 
     def _prepare(
         self, name: str, journal: Journal, parts: Iterable[type], clock: Clock, device: str | torch.device
     ) -> None:
         if not callable(clock):
-            raise ArgumentError(f"Study(clock={clock!r}): give a function that returns the time.")
+            raise ArgumentError(f"Study(clock={shown(clock)}): give a function that returns the time.")
         self._table = table_of(OWN_PARTS, parts)
         self._journal, self._clock = journal, clock
         self._device = check.device("Study", device)
@@ -203,7 +204,7 @@ class Study:
     def pending(self, *, older_than: timedelta | None = None) -> list[Trial]:
         """Return the trials without a value that nobody has given up, those asked longer ago than `older_than`."""
         if older_than is not None and (not isinstance(older_than, timedelta) or older_than < timedelta(0)):
-            raise ArgumentError(f"study.pending(older_than={older_than!r}): give a timedelta >= 0.")
+            raise ArgumentError(f"study.pending(older_than={shown(older_than)}): give a timedelta >= 0.")
         self.sync()
         now, waiting = self._now(), self.trials.pending
         return [t for t in waiting if older_than is None or (t.asked_at and now - t.asked_at >= older_than)]
@@ -444,7 +445,9 @@ class Study:
     def _now(self) -> datetime:
         now = self._clock()
         if not isinstance(now, datetime) or now.tzinfo is None:
-            raise ArgumentError(f"Study(clock=...): the clock must return a datetime with a time zone, got {now!r}.")
+            raise ArgumentError(
+                f"Study(clock=...): the clock must return a datetime with a time zone, got {shown(now)}."
+            )
         return now.astimezone(UTC)
 
     def _write(

@@ -21,6 +21,7 @@ from windward.journal.events import numbered_keys
 from windward.journal.fingerprints import fingerprint
 from windward.journal.keys import check_told, key_for, with_call
 from windward.parameters import Value
+from windward.shown import shown
 from windward.space import Space
 
 Values = Mapping[str, Value]
@@ -58,7 +59,7 @@ def tell_all(history: History, tells: Sequence[Tell], now: datetime, write: Writ
         or not isinstance(tells, Sequence)
         or not all(isinstance(t, Tell) for t in tells)
     ):
-        raise ArgumentError(f"study.tell_many(tells={tells!r}): give a list of Tell(id, value, ...).")
+        raise ArgumentError(f"study.tell_many(tells={shown(tells)}): give a list of Tell(id, value, ...).")
     errors: list[WindwardError | None] = [None] * len(tells)
     waiting: list[Entry] = []
     for place, one in enumerate(tells):
@@ -112,7 +113,7 @@ def check_news(space: Space, call: str, context: Values) -> dict[str, Value]:
     """Return a context, whole or in part, that says something."""
     clean = space.check_context(call, context, partial=True)
     if not clean:
-        raise ArgumentError(f"{call}(context={context!r}): give at least one context value.")
+        raise ArgumentError(f"{call}(context={shown(context)}): give at least one context value.")
     return clean
 
 
@@ -170,7 +171,7 @@ def _new(history: History, rows: Sequence[dict[str, Any]]) -> list[bool]:
 
 def _checked_rows(history: History, call: str, rows: Sequence[Past]) -> list[dict[str, Any]]:
     if isinstance(rows, str | Mapping) or not isinstance(rows, Sequence) or not all(isinstance(r, Past) for r in rows):
-        raise ArgumentError(f"{call}(rows={check.shown(rows)}): give a list of Past(decision, value, ...).")
+        raise ArgumentError(f"{call}(rows={shown(rows)}): give a list of Past(decision, value, ...).")
     return [_checked_past(history, call, row) for row in rows]
 
 
@@ -181,7 +182,7 @@ def _checked_past(history: History, call: str, one: Past) -> dict[str, Any]:
     context = space.check_context(call, {} if one.context is None else one.context)
     value, noise = check.number(call, "value", one.value), _check_noise(history, call, one.noise)
     if one.at is not None and (not isinstance(one.at, datetime) or one.at.tzinfo is None):
-        raise ArgumentError(f"{call}(at={check.shown(one.at)}): give a datetime with a time zone.")
+        raise ArgumentError(f"{call}(at={shown(one.at)}): give a datetime with a time zone.")
     return {
         "decision": decision,
         "context": context,

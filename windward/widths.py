@@ -12,6 +12,7 @@ The first two hold with a probability the theory states and are wider than what 
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -19,6 +20,7 @@ import torch
 
 from windward import check
 from windward.errors import ArgumentError, IncompatibleError
+from windward.shown import shown
 from windward.surrogate import Believed
 from windward.trials import Trials
 
@@ -119,6 +121,6 @@ def resolved_width(call: str, width: AnyWidth, believed: Believed, trials: Trial
     if not callable(width):
         return float(width)
     value = width(believed, trials)
-    if not (math.isfinite(value) and value >= 0.0):
-        raise ArgumentError(f"{call}(width={width!r}): it gave {value!r}; a width must be >= 0.")
+    if not 0.0 <= value <= sys.float_info.max:  # compared, not converted: a whole number may be beyond the floats
+        raise ArgumentError(f"{call}(width={shown(width)}): it gave {shown(value)}; a width must be >= 0.")
     return float(value)

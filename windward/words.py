@@ -194,7 +194,7 @@ def _target_sentence(objective: Satisficing, score: float, better: str) -> str:
     if score >= 0.0:
         return f"It is estimated to reach the target of {target} {better} on average, however the contexts drift."
     return (
-        f"The target is {target} {better} on average; the decision is the one whose average falls short of it by least "
+        f"The target is {target} {better} on average; the decision is the one whose average misses it by least "
         f"as the contexts drift (score {number(score)}; 0 would be never)."
     )
 

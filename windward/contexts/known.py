@@ -16,6 +16,7 @@ from windward.contexts.density import conditional_weights
 from windward.contexts.weighted import Contexts, merged, sobol, uniform_over_reach, whole_where_integer
 from windward.errors import ArgumentError, IncompatibleError
 from windward.parameters import Categorical, Value
+from windward.shown import shown
 from windward.space import Given, Space
 from windward.trials import Trials
 
@@ -33,8 +34,10 @@ class Distribution:
 
     def __post_init__(self) -> None:
         if not isinstance(self.parameters, Mapping):
-            raise ArgumentError(f"Distribution(parameters={self.parameters!r}): give a dict like {{'loc': 0.5}}.")
-        clean = {key: check.number(f"Distribution({self.name!r})", str(key), v) for key, v in self.parameters.items()}
+            raise ArgumentError(f"Distribution(parameters={shown(self.parameters)}): give a dict like {{'loc': 0.5}}.")
+        clean = {
+            key: check.number(f"Distribution({shown(self.name)})", str(key), v) for key, v in self.parameters.items()
+        }
         object.__setattr__(self, "parameters", MappingProxyType(clean))
         self._frozen()
 
@@ -53,14 +56,14 @@ class Distribution:
 
         family = getattr(scipy.stats, self.name, None) if isinstance(self.name, str) else None
         if not isinstance(family, scipy.stats.rv_continuous | scipy.stats.rv_discrete):
-            raise ArgumentError(f"Distribution({self.name!r}): scipy.stats has no distribution of that name.")
+            raise ArgumentError(f"Distribution({shown(self.name)}): scipy.stats has no distribution of that name.")
         try:
             frozen = family(**self.parameters)
         except TypeError as error:
-            raise ArgumentError(f"Distribution({self.name!r}, {dict(self.parameters)}): {error}.") from error
+            raise ArgumentError(f"Distribution({shown(self.name)}, {dict(self.parameters)}): {error}.") from error
         if not np.isfinite(frozen.ppf(0.5)):
             raise ArgumentError(
-                f"Distribution({self.name!r}, {dict(self.parameters)}): these parameters are not valid."
+                f"Distribution({shown(self.name)}, {dict(self.parameters)}): these parameters are not valid."
             )
         return frozen
 
@@ -144,7 +147,7 @@ class Known:
             distribution = self.distributions[name]
             if isinstance(distribution, Distribution):
                 if isinstance(parameter, Categorical):
-                    raise IncompatibleError(f"Known(): context {name!r} is categorical; give its probabilities.")
+                    raise IncompatibleError(f"Known(): context {shown(name)} is categorical; give its probabilities.")
                 values = distribution.quantile(u[:, index])
                 own = torch.from_numpy(parameter.to_own(values.numpy()))
                 low, high = parameter.own_bounds()[0]
@@ -159,7 +162,9 @@ class Known:
 
 def _categories(name: str, parameter: object, probabilities: Sequence[float], u: Tensor) -> Tensor:
     if not isinstance(parameter, Categorical) or len(probabilities) != parameter.width:
-        raise IncompatibleError(f"Known(): context {name!r} needs a Distribution, or a probability for each choice.")
+        raise IncompatibleError(
+            f"Known(): context {shown(name)} needs a Distribution, or a probability for each choice."
+        )
     ladder = torch.tensor(probabilities, dtype=torch.float64).cumsum(0)
     place = torch.searchsorted(ladder / ladder[-1], u.contiguous()).clamp_max(parameter.width - 1)
     return torch.nn.functional.one_hot(place, parameter.width).to(u)
@@ -167,13 +172,13 @@ def _categories(name: str, parameter: object, probabilities: Sequence[float], u:
 
 def _checked_points(points: object, weights: object) -> tuple[dict[str, tuple[Value, ...]], tuple[float, ...]]:
     if not isinstance(points, Mapping) or not points:
-        raise ArgumentError(f"Known({points!r}): give a dict from context names to lists of values.")
+        raise ArgumentError(f"Known({shown(points)}): give a dict from context names to lists of values.")
     columns = {}
     for name, values in points.items():
         _check_name("points", name)
         listed = _listed(values)
         if listed is None:
-            raise ArgumentError(f"Known({{{name!r}: {values!r}}}): give a list of values.")
+            raise ArgumentError(f"Known({{{shown(name)}: {shown(values)}}}): give a list of values.")
         columns[name] = tuple(listed)
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
@@ -190,22 +195,26 @@ def _checked_points(points: object, weights: object) -> tuple[dict[str, tuple[Va
 
 def _checked_distributions(distributions: object) -> dict[str, Distribution | tuple[float, ...]]:
     if not isinstance(distributions, Mapping) or not distributions:
-        raise ArgumentError(f"Known(distributions={distributions!r}): give a dict from context names to Distribution.")
+        raise ArgumentError(
+            f"Known(distributions={shown(distributions)}): give a dict from context names to Distribution."
+        )
     clean: dict[str, Distribution | tuple[float, ...]] = {}
     for name, entry in distributions.items():
         _check_name("distributions", name)
         if isinstance(entry, Distribution):
             clean[name] = entry
         elif listed := _listed(entry):
-            clean[name] = _probabilities(f"distributions[{name!r}]", listed)
+            clean[name] = _probabilities(f"distributions[{shown(name)}]", listed)
         else:
-            raise ArgumentError(f"Known(distributions={{{name!r}: {entry!r}}}): give a Distribution or probabilities.")
+            raise ArgumentError(
+                f"Known(distributions={{{shown(name)}: {shown(entry)}}}): give a Distribution or probabilities."
+            )
     return clean
 
 
 def _check_name(argument: str, name: object) -> None:
     if not isinstance(name, str):
-        raise ArgumentError(f"Known({argument}={{{name!r}: ...}}): the keys are the names of contexts.")
+        raise ArgumentError(f"Known({argument}={{{shown(name)}: ...}}): the keys are the names of contexts.")
 
 
 def _listed(values: object) -> list[Any] | None:

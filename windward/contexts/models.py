@@ -29,6 +29,7 @@ from windward.contexts.weighted import (
 )
 from windward.errors import IncompatibleError
 from windward.parameters import Categorical, Integer
+from windward.shown import shown
 from windward.space import Given, Space
 from windward.trials import Trials
 
@@ -163,7 +164,9 @@ class Grid:
                 continue
             low, high = parameter.own_bounds()[0]
             if not math.isfinite(high - low):
-                raise IncompatibleError(f"Grid(): context {name!r} has no bounds; declare both or use KernelDensity().")
+                raise IncompatibleError(
+                    f"Grid(): context {shown(name)} has no bounds; declare both or use KernelDensity()."
+                )
             axis = torch.linspace(low, high, per_axis, dtype=torch.float64)[:, None]
             axes.append(torch.unique(whole(parameter, axis), dim=0) if isinstance(parameter, Integer) else axis)
         return product(axes)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from windward.errors import ArgumentError
 from windward.parameters import Categorical, Integer
+from windward.shown import shown
 from windward.space import Given, Space
 from windward.trials import Trials
 
@@ -32,7 +33,7 @@ class Contexts:
         for name in ("points", "weights"):
             part = getattr(self, name)
             if not isinstance(part, Tensor) or part.is_complex():
-                raise ArgumentError(f"Contexts({name}={part!r}): {name} must be a tensor of real numbers.")
+                raise ArgumentError(f"Contexts({name}={shown(part)}): {name} must be a tensor of real numbers.")
         if self.points.ndim != 2 or self.weights.shape != self.points.shape[:1] or len(self.weights) == 0:
             raise ArgumentError(
                 f"Contexts: points must be 'n k' and weights 'n' with n >= 1, got shapes {tuple(self.points.shape)} "

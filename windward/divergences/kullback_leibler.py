@@ -4,8 +4,14 @@ The optimum is an exponential tilt, q_i proportional to p_i exp(-theta f_i), wit
 
     KL(theta) = -theta E_q f - log sum p exp(-theta f) = r,        KL'(theta) = theta Var_q f,
 
-found by Newton's method in log theta between bounds that close in on it. The minimum is reached, with multiplier 0, for
-r >= -log P_min, P_min the mass on the minimisers; the slope at r = 0 is infinite unless f is constant on the support.
+found by Newton's method for log KL in log theta between bounds that close in on it: for small radii KL is theta^2 Var / 2,
+a straight line there. The two terms of KL cancel where it is small. Rows in which they leave fewer digits than are
+wanted are solved again by a sum that has nothing to cancel,
+
+    KL = sum p phi(q / p - 1),        phi(t) = (1 + t) log(1 + t) - t >= 0.
+
+The minimum is reached, with multiplier 0, for r >= -log P_min, P_min the mass on the minimisers; the slope at r = 0 is
+infinite unless f is constant on the support.
 """
 
 from __future__ import annotations
@@ -23,6 +29,15 @@ from windward.errors import SolverError
 STEPS = 200
 # KL is met to this, relative to the radius: the value is then right to about the same share of the range.
 TOLERANCE = 1e-12
+# Rounding of KL, relative to the radius, up to which its plain formula is good enough.
+PLAIN_ENOUGH = 1e-11
+# Between these lies log theta for any radius and any values that are doubles.
+LOWEST, HIGHEST = -400.0, 705.0
+# exp() of less is 0; larger exponents would overflow when they are squared.
+VANISHING = 800.0
+# Below this phi is taken from its series: the direct formula cancels there, the series' error is 1e-14 of it.
+SMALL = 1e-3
+EPSILON = torch.finfo(torch.float64).eps
 
 
 @dataclass(frozen=True)
@@ -39,9 +54,11 @@ class KullbackLeibler:
     def distance(self, weights: Tensor, contexts: Contexts) -> Tensor:
         """Return sum q log(q / p), infinite where q leaves the support of p; `"*b"`."""
         q, p = check_weights("KullbackLeibler.distance", weights, contexts), contexts.weights
-        inside: Tensor = torch.special.xlogy(q, q) - torch.special.xlogy(q, p.where(p > 0, torch.ones_like(p)))
-        outside = (q.where(p == 0, torch.zeros_like(q)) > 0).any(-1)
-        return inside.sum(-1).masked_fill(outside, torch.inf)
+        support = p > 0
+        # Term by term, none below zero: q log q - q log p would lose distances below 1e-16.
+        change = torch.where(support, (q - p) / p.where(support, torch.ones_like(p)), 0.0)
+        outside = (q.where(~support, torch.zeros_like(q)) > 0).any(-1)
+        return (p * _phi(change.clamp_min(-1.0))).sum(-1).masked_fill(outside, torch.inf)
 
     def on(self, contexts: Contexts) -> KullbackLeiblerBall:
         """Return the worst case over this reference."""
@@ -67,14 +84,20 @@ class KullbackLeiblerBall:
         span = high - low
         constant = span == 0
         least_mass = (minimal * p).sum(-1)
-        reached = problem.radius >= -least_mass.log()
+        # From the smaller of both masses: the logarithm of nearly 1 has no digits left.
+        farthest = torch.where(
+            least_mass < 0.5, -least_mass.log(), -torch.log1p(-(~minimal * p).sum(-1).clamp_max(0.9))
+        )
+        reached = problem.radius >= farthest
         open_rows = ~(reached | constant | (problem.radius == 0))
         q = torch.where(reached[:, None], minimal * p / least_mass[:, None], p)
         q = torch.where((constant | (problem.radius == 0))[:, None], p, q)
         theta = torch.ones_like(span)
         if bool(open_rows.any()):
-            excess = (f[open_rows] - low[open_rows, None]) / span[open_rows, None]
-            theta[open_rows], q[open_rows] = in_blocks(lambda z, r: _tilt(z, p, r), excess, problem.radius[open_rows])
+            parts = (f, problem.radius, low, span, farthest)
+            theta[open_rows], q[open_rows] = in_blocks(
+                lambda f, *rest: _tilt(f, p, *rest), *(part[open_rows] for part in parts)
+            )
         weights = torch.zeros_like(problem.values.detach())
         weights[:, support] = q
         infinite = (problem.radius == 0) & ~constant
@@ -82,43 +105,118 @@ class KullbackLeiblerBall:
         return problem.answer(weights, _attached(number, problem.values, weights, open_rows))
 
 
-def _tilt(excess: Tensor, p: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
-    """Return theta and the tilted weights with KL(theta) = radius, for values scaled to [0, 1]; `"b"`, `"b n"`."""
-    log_p = p.log()
-    spread = (p * (excess - (excess @ p)[:, None]).square()).sum(-1)
-    guess = (2.0 * radius / spread).sqrt()  # where KL is still quadratic
-    low, high = torch.full_like(guess, -70.0), torch.full_like(guess, 70.0)
-    # log theta between bounds that stay valid: KL grows with theta, from 0 to -log P_min > radius.
-    phi = guess.log().clamp(-69.0, 69.0)
-    rows = torch.arange(len(radius), device=radius.device)
-    done = torch.zeros_like(radius, dtype=torch.bool)
-    result, tilted = phi.clone(), torch.empty_like(excess)
-    for _ in range(STEPS):
-        theta = phi[rows].exp()
-        z, r = excess[rows], radius[rows]
-        logits = log_p - theta[:, None] * z
-        log_total = logits.logsumexp(-1, keepdim=True)
-        q = (logits - log_total).exp()
-        mean = (q * z).sum(-1)
-        error = -theta * mean - log_total[:, 0] - r
-        slope = theta.square() * (q * (z - mean[:, None]).square()).sum(-1)
-        low[rows] = torch.where(error < 0, phi[rows], low[rows])
-        high[rows] = torch.where(error > 0, phi[rows], high[rows])
-        step = phi[rows] - error / slope.clamp_min(1e-300)
-        inside = (step > low[rows]) & (step < high[rows]) & (slope > 0)
-        new = torch.where(inside, step, 0.5 * (low[rows] + high[rows]))
-        met = (error.abs() <= TOLERANCE * r) | ((high[rows] - low[rows]) <= 1e-15 * phi[rows].abs().clamp_min(1.0))
-        met |= (new - phi[rows]).abs() <= 1e-16 * phi[rows].abs().clamp_min(1e-3)
+def _tilt(f: Tensor, p: Tensor, radius: Tensor, low: Tensor, span: Tensor, farthest: Tensor) -> tuple[Tensor, Tensor]:
+    """Return theta, for values in units of their span, and the weights with KL(theta) = radius; `"b"`, `"b n"`."""
+    excess = (f - low[:, None]).div_(span[:, None])
+    spread = ((excess - (excess @ p)[:, None]).square_() @ p).clamp_min(1e-300)
+    # Where KL is still quadratic.
+    phi = (0.5 * (2.0 * radius / spread).log()).clamp(LOWEST + 1.0, HIGHEST - 1.0)
+    # With a smaller radius no row would pass.
+    rest = radius * PLAIN_ENOUGH < 2.0 * EPSILON
+    if not bool(rest.any()):
+        phi, weights, rest = _by_difference(excess, p, radius, phi)
+    else:
+        weights, plain = torch.empty_like(f), (~rest).nonzero()[:, 0]
+        phi[plain], weights[plain], rest[plain] = _by_difference(excess[plain], p, radius[plain], phi[plain])
+    close = rest.nonzero()[:, 0]
+    if len(close):
+        phi[close], weights[close] = _by_sum(p, *(part[close] for part in (f, radius, phi, low, span, farthest)))
+    return phi.exp(), weights
+
+
+class _Search:
+    """Newton's method for log KL = log radius in log theta, row by row, between bounds that stay valid: KL grows."""
+
+    def __init__(self, radius: Tensor, phi: Tensor) -> None:
+        self.radius, self.phi = radius, phi.clone()
+        self.low, self.high = torch.full_like(phi, LOWEST), torch.full_like(phi, HIGHEST)
+        self.rows = torch.arange(len(phi), device=phi.device)
+        self.steps = 0
+
+    def step(self, distance: Tensor, slope: Tensor, rounding: Tensor | float) -> Tensor:
+        """Take KL and its slope theta^2 Var at the open rows; return which of these are met, and keep the others open."""
+        rows = self.rows
+        phi, low, high = self.phi[rows], self.low[rows], self.high[rows]
+        error = (distance.clamp_min(1e-320) / self.radius[rows]).log()
+        rate = slope / distance.clamp_min(1e-320)
+        low, high = torch.where(error < 0, phi, low), torch.where(error > 0, phi, high)
+        new = phi - error / rate.clamp_min(1e-300)
+        new = torch.where((new > low) & (new < high) & (rate > 0), new, 0.5 * (low + high))
+        met = error.abs() <= (TOLERANCE * rate.clamp_max(1.0)).clamp_min(rounding)
+        met |= ((high - low) <= 1e-15 * phi.abs().clamp_min(1.0)) | (
+            (new - phi).abs() <= 1e-16 * phi.abs().clamp_min(1.0)
+        )
+        self.low[rows], self.high[rows] = low, high
+        self.phi[rows] = torch.where(met, phi, new)
+        self.rows, self.steps = rows[~met], self.steps + 1
+        if len(self.rows) and self.steps >= STEPS:
+            raise SolverError(
+                f"KullbackLeibler: {len(self.rows)} of {len(self.phi)} problems not solved in {STEPS} steps; the largest "
+                f"residual is {float(error[~met].abs().max()):g} at radius {float(self.radius[self.rows[0]]):g}."
+            )
+        return met
+
+
+def _by_difference(excess: Tensor, p: Tensor, radius: Tensor, phi: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return log theta, the weights and where rounding is too large, with KL as -theta E_q f - log sum p exp(-theta f)."""
+    search = _Search(radius, phi)
+    weights, rough = torch.empty_like(excess), torch.zeros_like(radius, dtype=torch.bool)
+    y, first = torch.empty_like(excess), torch.empty_like(excess)  # written again and again: fresh memory is slow
+    tilted = torch.empty_like(excess)
+    while len(search.rows):
+        rows, theta = search.rows, search.phi[search.rows].exp()
+        if len(rows) < len(excess):
+            y, first, tilted = y[: len(rows)], first[: len(rows)], tilted[: len(rows)]
+            torch.index_select(excess, 0, rows, out=y).mul_(-theta[:, None])
+        else:
+            torch.mul(excess, -theta[:, None], out=y)
+        if float(theta.max()) > VANISHING:
+            y.clamp_min_(-VANISHING)
+        total = torch.exp(y, out=tilted).mul_(p).sum(-1)
+        mean = torch.mul(tilted, y, out=first).sum(-1) / total
+        slope = torch.bmm(first[:, None, :], y[:, :, None])[:, 0, 0] / total - mean.square()
+        distance = mean - total.log()
+        rounding = 2.0 * EPSILON * (1.0 - mean - total.log()) / search.radius[rows]
+        met = search.step(distance, slope, rounding)
         finished = rows[met]
-        result[finished], tilted[finished], done[finished] = phi[finished], q[met], True
-        phi[rows] = new
-        rows = rows[~met]
-        if len(rows) == 0:
-            return result.exp(), tilted
-    raise SolverError(
-        f"KullbackLeibler: {len(rows)} of {len(radius)} problems not solved in {STEPS} steps; the largest residual is "
-        f"{float(error.abs().max()):g} at radius {float(radius[rows[0]]):g}."
-    )
+        # Where KL hardly depends on theta any more, theta needs a closer KL; a few roundings are in any.
+        needed = (PLAIN_ENOUGH * (slope / distance).clamp_max(1.0)).clamp_min(8.0 * EPSILON)
+        weights[finished], rough[finished] = tilted[met] / total[met, None], (rounding > needed)[met]
+    return search.phi, weights, rough
+
+
+def _by_sum(
+    p: Tensor, f: Tensor, radius: Tensor, phi: Tensor, low: Tensor, span: Tensor, farthest: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return log theta and the weights, with KL as sum p phi(q / p - 1): slower, and right to a few roundings.
+
+    Exponents are taken about the mean under the weights, as far as it is known: there they are small where the mass is.
+    """
+    search, weights = _Search(radius, phi), torch.empty_like(f)
+    center = f @ p
+    while len(search.rows):
+        rows = search.rows
+        theta = search.phi[rows].exp()
+        # theta (E_q f - min f) <= -log sum p exp(-theta (f - min f)) <= -log P_min: a mean further away is not that of q.
+        center = torch.minimum(center, low[rows] + span[rows] * (farthest[rows].clamp_max(700.0) / theta))
+        gap = (f[rows] - center[:, None]) / span[rows, None]
+        w = (gap * -theta[:, None]).clamp_min_(-VANISHING)
+        grown = torch.expm1(w)
+        total = grown @ p
+        change = (grown - total[:, None]) / (1.0 + total[:, None])
+        q = w.exp().mul_(p).div_(1.0 + total[:, None])
+        mean = (q * w).sum(-1)
+        met = search.step(_phi(change) @ p, (w - mean[:, None]).square_().mul_(q).sum(-1), 0.0)
+        weights[rows[met]] = q[met]
+        center = (center + span[rows] * (q * gap).sum(-1))[~met]
+    return search.phi, weights
+
+
+def _phi(change: Tensor) -> Tensor:
+    """Return (1 + t) log(1 + t) - t for t >= -1, to a few roundings."""
+    direct = torch.special.xlog1py(1.0 + change, change) - change
+    series = change.square() * (0.5 - change * (1 / 6 - change * (1 / 12 - change * (1 / 20 - change / 30))))
+    return torch.where(change.abs() < SMALL, series, direct)
 
 
 def _attached(number: Tensor, values: Tensor, weights: Tensor, open_rows: Tensor) -> Tensor:
@@ -127,6 +225,7 @@ def _attached(number: Tensor, values: Tensor, weights: Tensor, open_rows: Tensor
         return number
     f = values.detach()
     gap = f - (weights * f).sum(-1, keepdim=True)
+    gap = gap - (weights * gap).sum(-1, keepdim=True)  # what rounding of an offset leaves
     variance = (weights * gap.square()).sum(-1, keepdim=True)
     slope = torch.where(open_rows[:, None], number[:, None] * weights * gap / variance.clamp_min(1e-300), 0.0)
     return number.detach() + (slope * (values - f)).sum(-1)

@@ -27,6 +27,7 @@ from windward.contexts import Contexts
 from windward.divergences._interior_point import Cone, solve
 from windward.divergences.worst_case import Problem, WorstCase, below_chord, check_contexts, check_weights
 from windward.errors import ArgumentError, IncompatibleError, SolverError
+from windward.shown import shown
 
 # Eigenvalues below this share of the largest are left out of the search (on a fine grid most are); what they add to a
 # distance is put right in the certificate.
@@ -57,7 +58,7 @@ class MMD:
     def __post_init__(self) -> None:
         if (self.length_scale is None) == (self.matrix is None):
             matrix = None if self.matrix is None else "..."
-            raise ArgumentError(f"MMD(length_scale={self.length_scale!r}, matrix={matrix}): give one of the two.")
+            raise ArgumentError(f"MMD(length_scale={shown(self.length_scale)}, matrix={matrix}): give one of the two.")
         if self.length_scale is not None:
             check.number("MMD", "length_scale", self.length_scale, low=0.0, open_low=True)
         check.number("MMD", "nugget", self.nugget, low=0.0)
@@ -167,7 +168,12 @@ class MMDBall:
         squares = self.kernel.diagonal() + self.nugget - 2.0 * mean + self.reference @ mean
         place = torch.where(minimal, squares.clamp_min(0.0), torch.inf).argmin(-1)
         best = torch.nn.functional.one_hot(place, f.shape[-1]).to(f)
-        return squares.clamp_min(0.0).sqrt()[place], best
+        reach = squares.clamp_min(0.0)[place]
+        near = (reach < 1e-6 * self.kernel.diagonal()[place]).nonzero()[:, 0]
+        if len(near):  # nearly all mass is there already, and the sum above has lost how much is not
+            moved = best[near] - self.reference
+            reach[near] = (moved * (moved @ self.kernel + self.nugget * moved)).sum(-1).clamp_min(0.0)
+        return reach.sqrt(), best
 
     def ceiling(self, values: Tensor, radius: float | Tensor, alpha: float, beta: float) -> Tensor:
         """Return an upper bound of alpha * worst case - beta * multiplier, without solving; `"*b"`."""
@@ -270,7 +276,7 @@ def _cone_slope(f: Tensor, whitener: Tensor, empty: Tensor) -> Tensor:
 
 
 def _checked_matrix(matrix: object) -> tuple[tuple[float, ...], ...]:
-    call = f"MMD(matrix={matrix!r:.60})"
+    call = f"MMD(matrix={shown(matrix, 60)})"
     try:
         array = np.asarray(matrix.detach() if isinstance(matrix, Tensor) else matrix)
     except (TypeError, ValueError) as error:

@@ -19,6 +19,7 @@ from torch import Tensor
 from windward.check import LARGEST
 from windward.contexts import Contexts
 from windward.errors import ArgumentError
+from windward.shown import shown
 
 # Doubles per block of rows, 1 MiB: its intermediates stay in the cache. Of 2**13 to 2**17 this was the fastest.
 BLOCK = 2**17
@@ -89,13 +90,17 @@ class Problem:
             return Problem(values.reshape(-1, n), values.new_full((shape.numel(),), radius), shape)
         real = not radius.is_complex() if isinstance(radius, Tensor) else isinstance(radius, numbers.Real)
         if isinstance(radius, bool) or not real:
-            raise ArgumentError(f"{call}(radius={radius!r}): radius must be a number or a tensor of real numbers.")
+            raise ArgumentError(f"{call}(radius={shown(radius)}): radius must be a number or a tensor of real numbers.")
         try:
             radii = torch.as_tensor(radius, dtype=torch.float64, device=values.device).expand(shape)
         except RuntimeError as error:
-            raise ArgumentError(f"{call}(radius={radius!r}): it does not broadcast over {tuple(shape)}.") from error
+            raise ArgumentError(
+                f"{call}(radius={shown(radius)}): it does not broadcast over {tuple(shape)}."
+            ) from error
         except (TypeError, OverflowError) as error:
-            raise ArgumentError(f"{call}(radius={radius!r}): radius must be a number that a float can hold.") from error
+            raise ArgumentError(
+                f"{call}(radius={shown(radius)}): radius must be a number that a float can hold."
+            ) from error
         if not bool((radii >= 0).all()):
             raise ArgumentError(f"{call}(radius={float(radii.min()):g}): radius must be >= 0.")
         return Problem(values.reshape(-1, n), radii.reshape(-1), shape)
@@ -115,7 +120,7 @@ class Problem:
 def check_contexts(call: str, contexts: Contexts) -> Contexts:
     """Return the contexts, or raise `ArgumentError` where they are none."""
     if not isinstance(contexts, Contexts):
-        raise ArgumentError(f"{call}(contexts={contexts!r}): give Contexts(points, weights).")
+        raise ArgumentError(f"{call}(contexts={shown(contexts)}): give Contexts(points, weights).")
     return contexts
 
 
@@ -134,7 +139,7 @@ def check_weights(call: str, weights: Tensor, contexts: Contexts) -> Tensor:
 def _checked_tensor(call: str, name: str, tensor: Tensor, n: int) -> Tensor:
     """Return a tensor `"*b n"` of finite numbers in double precision, or raise `ArgumentError`."""
     if not isinstance(tensor, Tensor) or tensor.is_complex():
-        raise ArgumentError(f"{call}({name}={tensor!r}): {name} must be a tensor of real numbers.")
+        raise ArgumentError(f"{call}({name}={shown(tensor)}): {name} must be a tensor of real numbers.")
     if tensor.ndim == 0 or tensor.shape[-1] != n:
         raise ArgumentError(f"{call}: the last axis of {name} must have the {n} contexts, got {tuple(tensor.shape)}.")
     tensor = tensor.to(torch.float64)

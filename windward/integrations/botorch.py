@@ -25,6 +25,7 @@ from windward.contexts import Contexts
 from windward.errors import ArgumentError, IncompatibleError, MissingDependency
 from windward.objectives import Objective
 from windward.parameters import Real
+from windward.shown import shown
 from windward.space import Space
 from windward.surrogate import Believed
 from windward.surrogate.slopes import ContextSlopes
@@ -76,25 +77,26 @@ class ContextualAcquisition(AcquisitionFunction):  # type: ignore[misc]
         super().__init__(model=model)
         call = "ContextualAcquisition"
         if isinstance(objective, type) or not isinstance(objective, Objective):
-            raise ArgumentError(f"{call}(objective={objective!r}): give an objective such as Expected().")
+            raise ArgumentError(f"{call}(objective={shown(objective)}): give an objective such as Expected().")
         if not isinstance(contexts, Contexts):
-            raise ArgumentError(f"{call}(contexts={contexts!r}): give Contexts(points, weights).")
+            raise ArgumentError(f"{call}(contexts={shown(contexts)}): give Contexts(points, weights).")
         belief = UpperConfidence() if belief is None else belief
         if not isinstance(belief, UpperConfidence | PosteriorMean | Thompson) or callable(
             getattr(belief, "width", 0.0)
         ):
             raise IncompatibleError(
-                f"{call}(belief={belief!r}): give UpperConfidence(width) or Thompson(width) with a number, or PosteriorMean()."
+                f"{call}(belief={shown(belief)}): give UpperConfidence(width) or Thompson(width) with a number, or "
+                "PosteriorMean()."
             )
         if belief.needs_monotone and not objective.monotone:
             raise IncompatibleError(
-                f"{call}(objective={objective!r}): the objective at the upper confidence bound is no bound, because it can "
-                "fall where values rise; use belief=Thompson()."
+                f"{call}(objective={shown(objective)}): the objective at the upper confidence bound is no bound, because it "
+                "can fall where values rise; use belief=Thompson()."
             )
         seen = len(contexts) if seen is None else check.whole(call, "seen", seen, low=0)
         self._reduction = objective.bind(contexts, seen)
         nothing = Trials(Space({"x": Real(0, 1)}))  # these beliefs do not look at trials
-        generator = torch.Generator().manual_seed(check.whole(call, "seed", seed, low=0, high=2**53))
+        generator = torch.Generator().manual_seed(check.whole(call, "seed", seed, low=0))
         self._score = belief(Believed(ModelPosterior(model)), nothing, contexts, generator)
 
     @t_batch_mode_transform(expected_q=1)  # type: ignore[untyped-decorator]
@@ -153,7 +155,7 @@ class BotorchSurrogate:
 
     def __post_init__(self) -> None:
         if isinstance(self.recipe, type) or not isinstance(self.recipe, Recipe):
-            raise ArgumentError(f"BotorchSurrogate(recipe={self.recipe!r}): give a recipe with build and fit.")
+            raise ArgumentError(f"BotorchSurrogate(recipe={shown(self.recipe)}): give a recipe with build and fit.")
 
     def fit(self, data: Dataset, start: Any = None) -> ModelPosterior:
         """Return the posterior of the fitted model, searched from the parameters of `start` where it has them."""
@@ -204,7 +206,9 @@ class ModelPosterior:
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, Model) or self.model.num_outputs != 1:
-            raise IncompatibleError(f"ModelPosterior(model={self.model!r:.60}): give a BoTorch model with one outcome.")
+            raise IncompatibleError(
+                f"ModelPosterior(model={shown(self.model, 60)}): give a BoTorch model with one outcome."
+            )
         self.model.eval()
 
     def log_determinant(self) -> float:

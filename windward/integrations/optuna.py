@@ -32,6 +32,7 @@ from windward.errors import ArgumentError, IncompatibleError, MissingDependency,
 from windward.parameters import Categorical, Integer, Parameter, Real, Value
 from windward.policy import Policy, Request, suggest
 from windward.results import Recommendation
+from windward.shown import shown
 from windward.space import Space
 from windward.trials import Trial, Trials
 
@@ -67,7 +68,9 @@ def reveal(trial: optuna.Trial, context: Mapping[str, Value]) -> None:
     known = trial.user_attrs
     for name, value in sampler.checked("reveal", context).items():
         if name in known and known[name] != value:
-            raise TrialError(f"reveal: trial {trial.number} has {name}={known[name]!r} already, got {value!r}.")
+            raise TrialError(
+                f"reveal: trial {trial.number} has {name}={shown(known[name])} already, got {shown(value)}."
+            )
         trial.set_user_attr(name, value)
 
 
@@ -88,7 +91,7 @@ class WindwardSampler(optuna.samplers.BaseSampler):
         if policy is None:
             policy = papers.sbo_kde() if self._contexts else papers.gp_ucb()
         if not isinstance(policy, Policy):
-            raise ArgumentError(f"WindwardSampler(policy={policy!r}): give a Policy, such as papers.sbo_kde().")
+            raise ArgumentError(f"WindwardSampler(policy={shown(policy)}): give a Policy, such as papers.sbo_kde().")
         self._policy = policy
         self._seed = check.whole("WindwardSampler", "seed", seed, low=0, high=2**32 - 1)
         self._unreadable = set[int]()  # trials whose context could not be read, each said once
@@ -150,8 +153,8 @@ class WindwardSampler(optuna.samplers.BaseSampler):
         missing = [name for name in self._contexts if name not in trial.user_attrs]
         if missing:
             raise ArgumentError(
-                f"WindwardSampler: trial {trial.number} has a value but no {missing[0]!r}, and teaches nothing without it; "
-                f"call windward.integrations.optuna.reveal(trial, {{{missing[0]!r}: ...}}) before it ends."
+                f"WindwardSampler: trial {trial.number} has a value but no {shown(missing[0])}, and teaches nothing without "
+                f"it; call windward.integrations.optuna.reveal(trial, {{{shown(missing[0])}: ...}}) before it ends."
             )
 
     def recommend(self, study: Study, *, context: Mapping[str, Value] | None = None) -> Recommendation:
@@ -300,7 +303,9 @@ def _parameter(name: str, distribution: BaseDistribution) -> Parameter:
         return Real(distribution.low, distribution.high, log=distribution.log)
     if isinstance(distribution, IntDistribution):
         return Integer(distribution.low, distribution.high, log=distribution.log)
-    raise IncompatibleError(f"WindwardSampler: parameter {name!r} has the unknown distribution {distribution!r}.")
+    raise IncompatibleError(
+        f"WindwardSampler: parameter {shown(name)} has the unknown distribution {shown(distribution)}."
+    )
 
 
 def _to_windward(distribution: BaseDistribution, internal: float) -> Value:

@@ -6,6 +6,7 @@ from windward.journal.events import Draft, Event, Journal
 from windward.journal.fold import History
 from windward.journal.memory import MemoryJournal
 from windward.parameters import Categorical
+from windward.shown import shown
 from windward.space import Space
 
 __all__ = [
@@ -33,7 +34,7 @@ def open_journal(journal: str | Journal | None, *, existing: bool = False) -> Jo
     if isinstance(journal, type) or not all(
         callable(getattr(journal, verb, None)) for verb in ("create", "append", "read", "lease", "names", "delete")
     ):
-        raise ArgumentError(f"journal={journal!r}: give a URL such as 'sqlite:///shop.db', a journal, or None.")
+        raise ArgumentError(f"journal={shown(journal)}: give a URL such as 'sqlite:///shop.db', a journal, or None.")
     return journal
 
 
@@ -55,7 +56,7 @@ def check_name(call: str, name: object, *, new: bool = False) -> None:
     """
     if not isinstance(name, str) or not name.strip() or len(name) > 200 or "\0" in name or not check.is_text(name):
         raise ArgumentError(
-            f"{call}(name={check.shown(name)}): a name is a text of 1 to 200 characters that can be written as UTF-8."
+            f"{call}(name={shown(name)}): a name is a text of 1 to 200 characters that can be written as UTF-8."
         )
     if new and not name.isprintable():
         raise ArgumentError(f"{call}(name={name!r}): a name has no newlines, tabs or other control characters.")

@@ -59,6 +59,8 @@ SESSION = (
 )
 # SQLSTATEs after which the same transaction may succeed: the server is going or coming, is full, or chose a victim.
 PASSING_STATES = ("57P01", "57P02", "57P03", "57P05", "25P03", "53300", "40001", "40P01")
+# The state of a server whose disk is full; its words may be in another language.
+DISK_FULL = "53100"
 # What a server says to a login that no waiting will mend; drivers give no SQLSTATE for it.
 REFUSED = (
     "authentication failed",
@@ -148,7 +150,7 @@ class Database:
 
     def _failure(self, error: Exception, attempts: int, waited: float) -> JournalError:
         tried = f"tried {attempts} times in {waited:.0f} s; " if attempts > 1 else ""
-        return JournalError(f"{self!r}: {_cause(error)}; {tried}{_advice(_cause(error))}")
+        return JournalError(f"{self!r}: {_cause(error)}; {tried}{_advice(error)}")
 
     def _check_file(self, path: Path, create: bool) -> None:
         if path.is_dir():
@@ -188,20 +190,31 @@ def _passing(error: Exception) -> bool:
         return "locked" in str(original)
     if not isinstance(error, sa.exc.DBAPIError):
         return False
-    state = getattr(original, "sqlstate", None) or getattr(original, "pgcode", None)
+    state = _state(error)
     if error.connection_invalidated or (state is not None and (state in PASSING_STATES or state.startswith("08"))):
         return True
     connecting = state is None and isinstance(error, sa.exc.OperationalError)
     return connecting and not any(sign in str(original) for sign in REFUSED)
 
 
+def _state(error: Exception) -> str | None:
+    """Return the SQLSTATE that a server gave, None where there is none."""
+    original = getattr(error, "orig", None) or error
+    return getattr(original, "sqlstate", None) or getattr(original, "pgcode", None)
+
+
 def _cause(error: Exception) -> str:
     return " ".join(str(getattr(error, "orig", None) or error).split())
 
 
-def _advice(cause: str) -> str:
+def _advice(error: Exception) -> str:
     """Return what to do about a failure of the database, by what it said."""
+    cause, full = _cause(error), "the disk is full; nothing was written; free some space on it, then try again."
+    if _state(error) == DISK_FULL:
+        return full
     for sign, advice in (
+        ("disk is full", full),
+        ("No space left on device", full),
         ("locked", f"another process has held the lock for {BUSY_SECONDS:g} s; nothing was written; try again."),
         ("lock timeout", f"another process has held the study for {BUSY_SECONDS:g} s; nothing was written; try again."),
         ("readonly", "nothing was written; allow writing to the file and its folder."),

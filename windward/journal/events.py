@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from windward import check
 from windward.errors import ArgumentError, JournalError, StudyExists, UnknownStudy
+from windward.shown import shown
 
 KINDS = (
     "created",
@@ -175,7 +176,7 @@ def _check_texts(data: object) -> None:
     """Raise `ArgumentError` for a text, anywhere in a body, that no database or file can carry."""
     if isinstance(data, str):
         if not check.is_text(data):
-            raise ArgumentError(f"{check.shown(data)} cannot be written as UTF-8; give a text without lone surrogates.")
+            raise ArgumentError(f"{shown(data)} cannot be written as UTF-8; give a text without lone surrogates.")
     elif isinstance(data, Mapping):
         for name, entry in data.items():
             _check_texts(name)

@@ -15,6 +15,7 @@ from windward.errors import ArgumentError, TrialError
 from windward.journal.events import Draft, Event, new_key
 from windward.journal.fold import BY_CALLER, History
 from windward.results import Suggestion
+from windward.shown import shown
 
 # Printable ASCII without spaces, as in an HTTP header; a slash would read as the number of an event.
 ALLOWED = re.compile(r"[!-.0-~]{1,200}")
@@ -26,7 +27,7 @@ def key_for(call: str, given: str | None) -> str:
         return new_key()
     if not isinstance(given, str) or not ALLOWED.fullmatch(given):
         raise ArgumentError(
-            f"{call}(key={given!r}): a key is 1 to 200 printable ASCII characters without spaces and slashes."
+            f"{call}(key={shown(given)}): a key is 1 to 200 printable ASCII characters without spaces and slashes."
         )
     return BY_CALLER + given
 
@@ -59,6 +60,6 @@ def check_told(history: History, key: str, id: int, told: Mapping[str, Any]) -> 
 
 def _reused(call: str, key: str, event: Event) -> TrialError:
     return TrialError(
-        f"{call}(key={key.removeprefix(BY_CALLER)!r}): this key was used for another call "
+        f"{call}(key={shown(key.removeprefix(BY_CALLER))}): this key was used for another call "
         f"({event.kind}, trial {event.trial}); nothing was written; make a new key for each new call."
     )

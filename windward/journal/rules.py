@@ -15,6 +15,7 @@ from windward.errors import TrialError
 from windward.journal.events import VERSION, Draft
 from windward.journal.fold import SET_ASIDE, History
 from windward.parameters import Value
+from windward.shown import shown
 from windward.trials import Trial
 
 Values = Mapping[str, Value]
@@ -26,7 +27,7 @@ def find(history: History, call: str, id: object) -> Trial:
         known = f"ids go from 0 to {len(history) - 1}" if len(history) else "nothing has been asked yet"
         if type(id) is not int:
             known += "; give the id, a whole number such as suggestion.id"
-        raise TrialError(f"{call}: study {history.study!r} has no trial {id!r}; {known}.")
+        raise TrialError(f"{call}: study {history.study!r} has no trial {shown(id)}; {known}.")
     return history[int(id)]
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 STEPS = 41
-# The curve is drawn up to where it is this near to the worst value, as a share of the whole fall.
+# The curve is drawn up to where it is this near to the worst value, as a share of the whole way.
 NEAR_WORST = 0.01
 
 
@@ -72,7 +72,8 @@ def price(study: Study) -> go.Figure:
 
 
 def _caption(seen: View) -> str:
-    text = "How the average value falls as the contexts drift from what was seen, in the least favourable way. "
+    turns = "falls" if seen.sign > 0 else "rises"
+    text = f"How the average value {turns} as the contexts drift from what was seen, in the least favourable way. "
     if isinstance(seen.objective, Expected):
         return text + "The recommendation is the best without drift: it takes no protection into account."
     return text + "The solid line gives up a little on the left, where nothing drifts, to be better further right."

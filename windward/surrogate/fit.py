@@ -9,6 +9,7 @@ from torch import Tensor
 
 from windward import check
 from windward.errors import ArgumentError, SolverError
+from windward.shown import shown
 from windward.surrogate.kernel import KERNELS, KernelName, kernel_value, squared_distances
 from windward.surrogate.likelihood import LEAST_NOISE, MANY, NOISE_PRIOR, Likelihood, length_scale_prior
 from windward.surrogate.outcomes import Outcome, Standardize
@@ -51,7 +52,7 @@ class GaussianProcess:
         check.number("GaussianProcess", "refit", self.refit, low=0.0)
         if isinstance(self.outcome, type) or not isinstance(self.outcome, Outcome):
             raise ArgumentError(
-                f"GaussianProcess(outcome={self.outcome!r}): give Standardize(), SoftClip() or Unscaled()."
+                f"GaussianProcess(outcome={shown(self.outcome)}): give Standardize(), SoftClip() or Unscaled()."
             )
         if self.fixed is not None:
             _check_fixed(self.fixed)
@@ -205,12 +206,12 @@ def _context_units(data: Dataset) -> tuple[Tensor, Tensor]:
 
 def _check_fixed(fixed: Hyperparameters) -> None:
     if not isinstance(fixed, Hyperparameters):
-        raise ArgumentError(f"GaussianProcess(fixed={fixed!r}): give Hyperparameters(...), or None to fit them.")
+        raise ArgumentError(f"GaussianProcess(fixed={shown(fixed)}): give Hyperparameters(...), or None to fit them.")
     call = "Hyperparameters"
     check.number(call, "mean", fixed.mean)
     if not isinstance(fixed.length_scales, tuple | list) or not fixed.length_scales:
         raise ArgumentError(
-            f"{call}(length_scales={fixed.length_scales!r}): give a tuple, one length-scale for all or one per parameter."
+            f"{call}(length_scales={shown(fixed.length_scales)}): give a tuple, one length-scale for all or one per parameter."
         )
     for scale in fixed.length_scales:
         check.number(call, "length_scales", scale, low=0.0, open_low=True)

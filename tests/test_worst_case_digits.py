@@ -1,0 +1,271 @@
+"""Worst cases against references of 80 digits: tiny radii, tiny weights, values with an offset."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import mpmath as mp
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from windward.contexts import Contexts
+from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein
+
+EPSILON = 2.0**-52
+DIGITS = 80
+
+
+def doubles(*values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def exactly(numbers):
+    return [mp.mpf(float(number)) for number in numbers]
+
+
+def normalised(weights):
+    p = exactly(weights)
+    return [share / mp.fsum(p) for share in p]
+
+
+# -- references -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The answer; `condition`: by how much a relative change of the radius changes log lambda; `turns`: dq / dlog lambda."""
+
+    value: mp.mpf
+    weights: list[mp.mpf]
+    multiplier: mp.mpf
+    condition: mp.mpf | int = 0
+    turns: list[mp.mpf] = field(default_factory=list)
+
+
+def dot(a, b):
+    return mp.fsum(x * y for x, y in zip(a, b, strict=True))
+
+
+def at_the_least(f, p):
+    mass = mp.fsum(share for value, share in zip(f, p, strict=True) if value == min(f))
+    return [share / mass if value == min(f) else mp.mpf(0) for value, share in zip(f, p, strict=True)], mass
+
+
+def kl(q, p):
+    """sum q log(q / p) - q + p: the last two cancel for distributions; of weights rounded to doubles they leave no bias."""
+    pairs = [(a, b) for a, b in zip(q, p, strict=True) if b > 0]
+    return mp.fsum((a * mp.log(a / b) if a > 0 else mp.mpf(0)) - a + b for a, b in pairs)
+
+
+def kl_reference(f, p, radius):
+    """Newton's method for log KL in log theta between bounds, with as many digits as cancel and DIGITS more."""
+    f, p, radius = exactly(f), normalised(p), mp.mpf(radius)
+    least, mass = at_the_least(f, p)
+    if radius >= -mp.log(mass):
+        return Reference(min(f), least, mp.mpf(0))
+    mean = dot(p, f)
+    phi, low, high = mp.log(2 * radius / dot(p, [(value - mean) ** 2 for value in f])) / 2, -mp.inf, mp.inf
+    for _ in range(400):
+        theta = mp.exp(phi)
+        q = [share * mp.exp(-theta * (value - min(f))) for share, value in zip(p, f, strict=True)]
+        q = [share / mp.fsum(q) for share in q]
+        value, distance = dot(q, f), kl(q, p)
+        spread = dot(q, [(each - value) ** 2 for each in f])
+        error, rate = mp.log(distance / radius), theta**2 * spread / distance
+        if abs(error) < mp.mpf(10) ** -30:
+            turns = [abs(theta * share * (each - value)) for share, each in zip(q, f, strict=True)]
+            return Reference(value, q, 1 / theta, 1 / rate, turns)
+        low, high = (max(low, phi), high) if error < 0 else (low, min(high, phi))
+        step = phi - error / rate
+        outside = phi + 3 if high == mp.inf else phi - 3 if low == -mp.inf else (low + high) / 2
+        phi = step if low < step < high and abs(step - phi) < 5 else outside
+    raise AssertionError("the reference was not found")
+
+
+def chi_square(q, p):
+    return mp.fsum((a - b) ** 2 / b for a, b in zip(q, p, strict=True) if b > 0) / 2
+
+
+def chi_square_reference(f, p, radius):
+    """Try every level as the last that keeps mass."""
+    f, p, radius = exactly(f), normalised(p), mp.mpf(radius)
+    least, mass = at_the_least(f, p)
+    if (1 + 2 * radius) * mass >= 1:
+        return Reference(min(f), least, mp.mpf(0))
+    levels = sorted(set(f))
+    for level, following in zip(levels, [*levels[1:], mp.inf], strict=True):
+        share = [each if value <= level else mp.mpf(0) for each, value in zip(p, f, strict=True)]
+        mass = mp.fsum(share)
+        mean = dot(share, f) / mass
+        spread = (1 + 2 * radius) * mass - 1
+        if spread <= 0:
+            continue
+        u = mp.sqrt(dot(share, [(value - mean) ** 2 for value in f]) / mass / spread)
+        if level < mean + u <= following:
+            q = [each * (mean + u - value) / (mass * u) for each, value in zip(share, f, strict=True)]
+            turns = [each * abs(value - mean) / (mass * u) for each, value in zip(share, f, strict=True)]
+            # d log u / d log r = r P / spread, but a weight's rounding counts too: it is P that is rounded.
+            return Reference(dot(q, f), q, mass * u, (1 + 2 * radius) * mass / spread, turns)
+    raise AssertionError("no level separates")
+
+
+REFERENCES = {
+    "kl": (KullbackLeibler(), kl_reference, kl),
+    "chi_square": (ChiSquare(), chi_square_reference, chi_square),
+}
+
+
+def compare(name, f, p, radius, digits=1e-8):
+    """The value, the weights and the multiplier are the reference's; the weights lie in the ball and attain the value."""
+    divergence, reference, distance = REFERENCES[name]
+    contexts = Contexts(torch.arange(len(p), dtype=torch.float64)[:, None], p / p.sum())
+    worst = divergence.worst_case(f, contexts, radius)
+    with mp.workdps(DIGITS + max(0, int(-math.log10(radius)))):
+        wanted = reference(f, contexts.weights, radius)
+        span, size = float(f.max() - f.min()), float(f.abs().max())
+        # A sum of rounded products cannot be closer than this, nor can what depends on a radius that is rounded.
+        assert abs(float(worst.value) - wanted.value) <= 1e-2 * digits * span + 8 * EPSILON * size
+        loose = 64 * EPSILON * wanted.condition
+        assert abs(float(worst.multiplier) - wanted.multiplier) <= (digits + loose) * wanted.multiplier
+        q = exactly(worst.weights)
+        turns = wanted.turns or [0] * len(q)
+        for found, right, turn in zip(q, wanted.weights, turns, strict=True):
+            assert abs(found - right) <= digits * right + loose * turn + 1e-300
+        # Weights are doubles: q / p - 1, of the size of the radius' root, cannot be closer than EPSILON.
+        room = 1e-9 * radius + 8 * EPSILON * math.sqrt(radius) + 8 * EPSILON**2
+        assert distance(q, normalised(contexts.weights)) <= radius + room
+        assert abs(dot(q, exactly(f)) - float(worst.value)) <= 8 * EPSILON * size
+    return worst
+
+
+# -- Kullback-Leibler and chi-square, against the references ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "radius", [1e-300, 1e-200, 1e-100, 1e-40, 1e-20, 1e-16, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 0.1]
+)
+@pytest.mark.parametrize("name", REFERENCES)
+def test_every_radius_has_its_digits(name, radius):
+    p, f = doubles(0.1, 0.2, 0.3, 0.15, 0.25), doubles(0.3, -1.2, 0.8, 2.0, -0.4)
+    compare(name, f, p, radius, digits=1e-9)
+    compare(name, 1e6 + 1e-3 * f, p, radius, digits=1e-9)
+
+
+def end_of(name, f, p):
+    rest = float((p / p.sum())[f > f.min()].sum())
+    mass = float((p / p.sum())[f == f.min()].sum())
+    return (
+        max(-math.log1p(-rest) if rest < 0.5 else -math.log(mass), 1e-300)
+        if name == "kl"
+        else max(rest / mass / 2.0, 1e-300)
+    )
+
+
+@pytest.mark.parametrize("share", [0.5, 0.99, 1.0 - 1e-6, 1.0 - 1e-9, 1.0 + 1e-9, 1.5, 1e3])
+@pytest.mark.parametrize("weights", [(0.2, 0.5, 0.3), (1e-12, 0.5, 0.5), (1.0, 1e-12, 1e-10), (1e-5, 1.0, 1e-9)])
+@pytest.mark.parametrize("name", REFERENCES)
+def test_up_to_the_minimum_and_beyond(name, weights, share):
+    p, f = doubles(*weights), doubles(-1.0, 0.5, 0.25)
+    compare(name, f, p, share * end_of(name, f, p))
+
+
+instances = st.tuples(
+    st.lists(st.tuples(st.floats(-12.0, 0.0), st.integers(-40, 40)), min_size=2, max_size=6),
+    st.sampled_from([0.0, 1.0, -1e3, 1e6]),
+    st.floats(-4.0, 4.0),
+    st.one_of(
+        st.floats(-300.0, 1.0).map(lambda power: ("radius", power)),
+        st.floats(-9.0, 1.0).map(lambda power: ("end", power)),
+    ),
+)
+
+
+def built(name, instance):
+    """Values on a grid with ties, an offset and a size; a radius by its power of ten, or at a distance from the minimum's."""
+    pairs, offset, size, (kind, power) = instance
+    p = doubles(*(10.0**weight for weight, _ in pairs))
+    f = offset + 10.0**size * doubles(*(float(value) / 7.0 for _, value in pairs))
+    if kind == "radius":
+        return f, p, 10.0**power
+    end = end_of(name, f, p)
+    return f, p, max(end * (1.0 - 10.0**power), 1e-300) if power < 0 else end * (1.0 + 10.0**power)
+
+
+@settings(max_examples=60)
+@given(instances)
+@pytest.mark.parametrize("name", REFERENCES)
+@example(([(-12.0, 0), (0.0, 7)], 0.0, 0.0, ("radius", 8.0)))  # left the ball by 4e-7 of the radius
+@example(([(0.0, 3), (-6.0, -20), (-3.0, 40)], 1e6, -3.0, ("radius", -14.0)))
+def test_tiny_weights_offsets_and_any_radius(name, instance):
+    compare(name, *built(name, instance))
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_laws_hold_across_every_radius(name):
+    """Falling and convex from 1e-300 to beyond the minimum; the multiplier lies between the slopes, and a batch is its rows."""
+    divergence = REFERENCES[name][0]
+    p, f = doubles(0.4, 0.3, 1e-12, 0.3 - 1e-12), doubles(0.7, -0.2, -3.0, 1.1)
+    contexts = Contexts(torch.zeros(4, 1).double(), p)
+    radii = 10.0 ** torch.linspace(-300.0, 13.0, 900, dtype=torch.float64)
+    worst = divergence.worst_case(f.expand(900, -1), contexts, radii)
+    fall, step = -worst.value.diff(), radii.diff()
+    assert bool((worst.multiplier.diff() <= 1e-9 * worst.multiplier[:-1]).all())
+    assert bool((fall <= worst.multiplier[:-1] * step * (1 + 1e-8) + 1e-15).all())
+    assert bool((fall >= worst.multiplier[1:] * step * (1 - 1e-8) - 1e-15).all())
+    assert float(worst.multiplier[-1]) == 0.0 and float(worst.value[-1]) == -3.0
+    alone = torch.stack([divergence.worst_case(f, contexts, float(radius)).multiplier for radius in radii[::30]])
+    assert torch.allclose(worst.multiplier[::30], alone, rtol=1e-12, atol=0.0)
+
+
+@pytest.mark.parametrize("radius", [1e-14, 1e-9, 1e-3, 0.5])
+@pytest.mark.parametrize("name", REFERENCES)
+def test_gradients_of_value_and_multiplier_at_tiny_radii(name, radius):
+    contexts = Contexts(torch.zeros(4, 1).double(), doubles(0.4, 0.3, 1e-6, 0.3 - 1e-6))
+    f = doubles(0.7, -0.2, -1.0, 1.1).requires_grad_()
+    size = float(REFERENCES[name][0].worst_case(f.detach(), contexts, radius).multiplier)
+
+    def answers(values):
+        worst = REFERENCES[name][0].worst_case(values, contexts, radius)
+        return worst.value, worst.multiplier / size
+
+    assert torch.autograd.gradcheck(answers, f, eps=1e-6, atol=1e-6, rtol=1e-5)
+
+
+def test_the_distance_of_kullback_leibler_keeps_its_digits():
+    p = doubles(0.5, 0.3, 0.2)
+    contexts = Contexts(torch.zeros(3, 1).double(), p)
+    for power in range(-14, 0):
+        moved = p + 10.0**power * doubles(1.0, -0.5, -0.5)
+        with mp.workdps(60):
+            wanted = kl(exactly(moved), exactly(p))
+            assert abs(float(KullbackLeibler().distance(moved, contexts)) - wanted) <= 1e-9 * wanted
+
+
+# -- every divergence: the adversary stays in the ball -----------------------------------------------------------------
+
+# MMD is solved by an interior point method, to 1e-9 of the kernel's scale; the others are exact.
+OTHERS = {
+    "total_variation": (TotalVariation(), 1e-15),
+    "mmd": (MMD(0.3), 1e-9),
+    "mmd_nugget": (MMD(0.3, nugget=1e-4), 1e-9),
+    "wasserstein": (Wasserstein(), 1e-15),
+}
+
+
+@settings(max_examples=30)
+@given(instances)
+@pytest.mark.parametrize("name", OTHERS)
+@example(([(0.0, 0), (-8.0, 0)], 0.0, 0.0, ("radius", -8.0)))  # MMD took another point to be within this radius
+def test_the_adversary_stays_in_the_ball_of_every_divergence(name, instance):
+    pairs, offset, size, (_, power) = instance
+    p = doubles(*(10.0**weight for weight, _ in pairs))
+    f = offset + 10.0**size * doubles(*(float(value) / 7.0 for _, value in pairs))
+    contexts = Contexts(torch.linspace(0.0, 1.0, len(p), dtype=torch.float64)[:, None], p / p.sum())
+    radius = 10.0 ** max(power, -14.0)
+    divergence, slack = OTHERS[name]
+    worst = divergence.worst_case(f, contexts, radius)
+    assert float(worst.weights.min()) >= 0.0
+    assert float(divergence.distance(worst.weights, contexts)) <= radius * (1 + 1e-9) + slack
