@@ -25,7 +25,7 @@ from typing import Any
 
 import fuzz_harm
 import torch
-from fuzz_calls import step
+from fuzz_calls import add, step
 from fuzz_case import Case
 from fuzz_oracle import Failure
 
@@ -63,6 +63,8 @@ def run_case(seed: int, folder: Path) -> Case:
     try:
         case.begin()
         shared, remade, damaged = (case.chance.random() < share for share in (SHARED, REMADE, DAMAGED))
+        for _ in range(case.chance.choice((0, 0, 3, 8, 15))):  # history, so that there is something to fit
+            add(case)
         rounds = case.chance.randint(5, 45)
         for place in range(rounds):
             step(case)

@@ -22,11 +22,12 @@ def random_policy(chance: Random, space: Space, scale: float) -> Policy:
     """Return a policy, or raise what its parts raise when they are put together; quick enough for many asks."""
     if chance.random() < 0.35:
         return _published(chance, space, scale)
+    objective, feedback = _objective(chance, scale), _feedback(chance, scale)
     return Policy(
         context_model=_context_model(chance, space),
-        objective=_objective(chance, scale),
-        belief=_belief(chance),
-        feedback=_feedback(chance, scale),
+        objective=objective,
+        belief=_belief(chance, objective, feedback),
+        feedback=feedback,
         context_rule=_rule(chance),
         surrogate=_surrogate(chance, space),
         maximize=_maximizer(chance),
@@ -44,7 +45,7 @@ def _published(chance: Random, space: Space, scale: float) -> Policy:
     if name == "ts_bocu":
         arguments["objective"] = _objective(chance, scale)
     if name in ("ucb_bocu_1", "ucb_bocu_2"):
-        arguments |= {"divergence": _divergence(chance), "radius": _radius(chance)}
+        arguments |= {"divergence": _divergence(chance, slopes=True), "radius": _radius(chance)}
     if "bqo" in name:
         arguments["samples"] = _known(chance, space)
         if name.startswith(("drbqo", "emp_drbqo", "maximin")):
@@ -95,17 +96,11 @@ def _law(chance: Random, parameter: Any) -> Any:
     return ww.Distribution("uniform", {"loc": low, "scale": span})
 
 
-def _divergence(chance: Random) -> Any:
-    return chance.choice(
-        (
-            ww.TotalVariation(),
-            ww.ChiSquare(),
-            ww.KullbackLeibler(),
-            ww.MMD(tolerance=1e-6),
-            ww.MMD(0.5, 1e-6, 1e-6),
-            ww.Wasserstein(),
-        )
-    )
+def _divergence(chance: Random, *, slopes: bool = False) -> Any:
+    """Return a divergence; one whose slope in the radius exists whatever the contexts where `slopes` are needed."""
+    smooth = ww.MMD(0.5, 1e-6, 1e-6)
+    mmd = smooth if slopes else ww.MMD(1.0, tolerance=1e-6)
+    return chance.choice((ww.TotalVariation(), ww.ChiSquare(), ww.KullbackLeibler(), smooth, mmd, ww.Wasserstein()))
 
 
 def _radius(chance: Random) -> Any:
@@ -115,41 +110,39 @@ def _radius(chance: Random) -> Any:
 
 
 def _objective(chance: Random, scale: float) -> Any:
-    divergence, radius = _divergence(chance), _radius(chance)
+    divergence, smooth, radius = _divergence(chance), _divergence(chance, slopes=True), _radius(chance)
     return chance.choice(
         (
-            ww.Expected,
             ww.Expected,
             ww.Minimum,
             lambda: ww.Robust(divergence, radius),
             lambda: ww.Robust(divergence, radius),
             lambda: ww.LipschitzRobust(radius),
-            lambda: ww.Tradeoff(divergence, radius, chance.choice((0.0, 1.0)), chance.choice((0.0, 1.0, 3.0))),
-            lambda: ww.Sensitivity(divergence),
-            lambda: ww.MeanRisk(divergence, chance.choice((0.0, 1.0))),
+            lambda: ww.Tradeoff(smooth, radius, chance.choice((0.0, 1.0)), chance.choice((0.0, 1.0, 3.0))),
+            lambda: ww.Sensitivity(smooth),
+            lambda: ww.MeanRisk(smooth, chance.choice((0.0, 1.0))),
             lambda: ww.MeanVariance(chance.choice((0.0, 0.5))),
             lambda: ww.Satisficing(divergence, chance.choice((0.0, scale, -scale))),
             lambda: ww.VaR(chance.choice((0.05, 0.5))),
             lambda: ww.CVaR(chance.choice((0.05, 0.5, 1.0))),
             lambda: ww.BocuOne(divergence, radius),
-            lambda: ww.BocuTwo(divergence, radius),
+            lambda: ww.BocuTwo(smooth, radius),
             lambda: ww.MidpointRobust(ww.MMD(1.0, 1e-6), radius),
         )
     )()
 
 
-def _belief(chance: Random) -> Any:
-    width = chance.choice((0.0, 1.0, 1.5, ww.HuangWidth(1), ww.MicheliWidth(), ww.delayed_width()))
-    return chance.choice(
-        (
-            lambda: ww.UpperConfidence(width),
-            lambda: ww.UpperConfidence(1.5),
-            lambda: ww.Thompson(width),
-            ww.Thompson,
-            ww.PosteriorMean,
-            ww.ExpectedImprovement,
-        )
-    )()
+def _belief(chance: Random, objective: Any, feedback: Any) -> Any:
+    """Return a belief, most often one that goes with the objective and the feedback."""
+    any_one = chance.random() < 0.1
+    delayed = (ww.delayed_width(),) if any_one or isinstance(feedback, ww.Censor) else ()
+    width = chance.choice((0.0, 1.0, 1.5, ww.HuangWidth(1), ww.MicheliWidth(), *delayed))
+    beliefs = [ww.Thompson(width), ww.Thompson(), ww.PosteriorMean()]
+    if any_one or objective.monotone:
+        beliefs += [ww.UpperConfidence(width), ww.UpperConfidence(width), ww.UpperConfidence()]
+    if any_one or isinstance(objective, ww.Expected):
+        beliefs.append(ww.ExpectedImprovement())
+    return chance.choice(beliefs)
 
 
 def _patience(chance: Random) -> Any:

@@ -34,7 +34,7 @@ def use(case: Case) -> None:
     expect(case.study.policy == right, f"after {said} the policy is {case.study.policy!r}")
 
 
-def _unknowable(case: Case, context: dict[str, Any]) -> tuple[tuple[type, ...], bool]:
+def _unknowable(case: Case) -> tuple[tuple[type, ...], bool]:
     """Return how a recommendation may be refused, and whether it must be: nothing has arrived, no context is known."""
     space = case.space
     told = [one for one in case.kept if one.state == "told"]
@@ -58,25 +58,29 @@ def assess(case: Case) -> None:
     """Ask what one decision is worth: one that was suggested, which can always be, or a hostile one."""
     asked = [one.asked for one in case.kept if one.turn is not None]
     decision: Any = case.chance.choice(asked) if asked else {}
-    decision = spoiled(case.chance, decision, empty=True) if case.hostile else decision
+    decision = spoiled(case.chance, decision, empty=True) if case.hostile or not asked else decision
     said = words_of("study.assess", decision)
-    _assessed(case, said, None, lambda: case.study.assess(decision), decision)
+    try:
+        oracle.clean_values(case.space.decision, decision, strict=True)
+    except Wrong:
+        case.attempt("assess", said, lambda: case.study.assess(decision), REFUSED, must=True)
+        return case.unchanged(said)
+    return _assessed(case, said, None, lambda: case.study.assess(decision), decision)
 
 
 def _assessed(case: Case, said: str, given: Any, work: Callable[[], Any], decision: Any) -> None:
     try:
-        context = oracle.clean_values(case.space.context, {} if given is None else given, partial=True)
-        clean = None if decision is None else oracle.clean_values(case.space.decision, decision, strict=True)
+        oracle.clean_values(case.space.context, {} if given is None else given, partial=True)
     except Wrong:
         case.attempt("recommend", said, work, REFUSED, must=True)
         return case.unchanged(said)
     case.study.sync()
-    refusals, must = _unknowable(case, context)
+    refusals, must = _unknowable(case)
     found = case.attempt("recommend", said, work, refusals, must=must)
     if not isinstance(found, ww.WindwardError):
-        constrained = clean is None and case.study.policy.report.candidates == "space"
+        constrained = decision is None and case.study.policy.report.candidates == "space"
         oracle.check_recommendation(case.space, found, constrained=constrained, blind=case.blind)
-        expect(clean is None or dict(found.decision) == clean, f"{said} assessed {found.decision!r}")
+        expect(decision is None or found.decision == decision, f"{said} assessed {found.decision!r}")
         oracle.check_sendable(plain.recommendation(found))
         oracle.check_sendable(words.advice(case.study, found))
     return case.unchanged(said)
