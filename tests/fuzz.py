@@ -56,9 +56,12 @@ class Tally:
         return f"{self.cases} cases, {sum(self.kinds.values())} calls ({kinds})"
 
 
-def run_case(seed: int, folder: Path) -> Case:
-    """Run one case; raise `Failure`, with the case in its arguments, where something does not hold."""
-    case = Case(seed, folder)
+def run_case(seed: int, folder: Path, *, quick: bool = False) -> Case:
+    """Run one case; raise `Failure`, with the case in its arguments, where something does not hold.
+
+    A `quick` one starts no workers and draws no figures.
+    """
+    case = Case(seed, folder, quick=quick)
     state = torch.get_rng_state()
     try:
         case.begin()
@@ -70,7 +73,7 @@ def run_case(seed: int, folder: Path) -> Case:
             step(case)
             if remade and place == rounds // 2:
                 fuzz_harm.remake(case)
-            if shared and place == rounds // 3:
+            if shared and not quick and place == rounds // 3:
                 fuzz_harm.share(case)
         if damaged:
             fuzz_harm.damage(case)

@@ -45,8 +45,8 @@ def words_of(call: str, *places: Any, **named: Any) -> str:
 class Case:
     """A study, a model of it, and the calls made so far."""
 
-    def __init__(self, seed: int, folder: Path) -> None:
-        self.seed, self.folder, self.chance = seed, folder, Random(seed)
+    def __init__(self, seed: int, folder: Path, *, quick: bool = False) -> None:
+        self.seed, self.folder, self.chance, self.quick = seed, folder, Random(seed), quick
         self.calls: list[str] = []  # as text, for a report of what failed
         self.kinds: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()  # errors that were right

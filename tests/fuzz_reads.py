@@ -136,6 +136,8 @@ def read(case: Case) -> None:
 
 def show(case: Case) -> None:
     """Draw a figure or write the report."""
+    if case.quick:
+        return
     name = case.chance.choice((*sorted(plots.FIGURES), "report"))
     draw = report_html if name == "report" else plots.FIGURES[name]
     refusals = (ww.TrialError, ww.IncompatibleError, ww.ArgumentError, *case.unsatisfiable({}))
