@@ -28,6 +28,7 @@ import torch
 from fuzz_calls import add, step
 from fuzz_case import Case
 from fuzz_oracle import Failure
+from fuzz_reads import replay
 
 # Cases whose log two workers share, whose study is made again, whose log is damaged at the end: shares of all.
 SHARED, REMADE, DAMAGED = 1 / 30, 1 / 10, 1 / 2
@@ -75,6 +76,8 @@ def run_case(seed: int, folder: Path, *, quick: bool = False) -> Case:
                 fuzz_harm.remake(case)
             if shared and not quick and place == rounds // 3:
                 fuzz_harm.share(case)
+        for _ in range(2):
+            replay(case)
         if damaged:
             fuzz_harm.damage(case)
         if not torch.equal(state, torch.get_rng_state()):

@@ -36,8 +36,9 @@ def ask(case: Case) -> None:
     arguments: dict[str, Any] = {}
     if chance.random() < 0.35:
         arguments["context"] = case.context(partial=chance.random() < 0.5)
-    if chance.random() < 0.25:  # of a decision that satisfies the constraints
-        whole = chance.choice(case.kept).asked if case.kept else random_values(chance, case.space.decision)
+    if chance.random() < 0.25:  # of a decision that was asked, or of any
+        known = bool(case.kept) and chance.random() < 0.4
+        whole = chance.choice(case.kept).asked if known else random_values(chance, case.space.decision)
         fixed = {name: value for name, value in whole.items() if chance.random() < 0.5}
         arguments["fix"] = spoiled(chance, fixed, empty=False) if case.hostile else fixed
     if chance.random() < 0.25:
@@ -265,8 +266,8 @@ CALLS: tuple[tuple[Callable[[Case], None], float], ...] = (
     (add, 4),
     (again, 4),
     (use, 2),
-    (recommend, 3),
-    (assess, 2),
+    (recommend, 4),
+    (assess, 3),
     (replay, 4),
     (reopen, 4),
     (read, 3),
