@@ -123,7 +123,7 @@ def test_a_study_begun_again_under_its_old_name_is_noticed(url):
     journal.append("a", lambda unread: [draft(value=1.0)], key="k1", after=1)
     journal.delete("a")
     journal.create("a", [draft("created", None)], key="k2")
-    with pytest.raises(ww.JournalError, match="'a' was deleted and begun again; open it again"):
+    with pytest.raises(ww.JournalError, match="'a' was deleted and made again since it was opened here"):
         journal.append("a", lambda unread: [draft(value=2.0)], key="k3", after=2)
 
 
@@ -247,7 +247,7 @@ def test_the_layout_is_as_documented(tmp_path):
     study = ww.Study(SHOP, journal=f"sqlite:///{tmp_path}/log.db", name="shop")
     study.tell(study.ask().id, 1.0, context={"demand": 0.5})
     connection = sqlite3.connect(f"{tmp_path}/log.db")
-    assert connection.execute("SELECT name, format, head, asks FROM studies").fetchall() == [("shop", 1, 4, 1)]
+    assert connection.execute("SELECT name, format, head, asks FROM studies").fetchall() == [("shop", 2, 4, 1)]
     kinds = connection.execute("SELECT kind FROM events ORDER BY seq").fetchall()
     assert [kind for (kind,) in kinds] == ["created", "asked", "context_seen", "told"]
     with pytest.raises(sqlite3.IntegrityError):
@@ -263,6 +263,6 @@ def test_asked_records_what_the_suggestion_depended_on():
     body = study.journal.read("study")[-3].body
     assert set(body) == {
         "v", "read", "decision", "given", "fixed", "chosen", "stand_in", "fit", "kept", "fitted",
-        "device", "versions", "threads",
+        "forecast", "when", "radius", "reason", "guards", "tags", "device", "versions", "threads",
     }  # fmt: skip
     assert body["fit"]["part"] == "Hyperparameters" and body["versions"]["windward"] == ww.__version__

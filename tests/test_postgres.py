@@ -191,8 +191,8 @@ def test_reading_is_incremental(postgres, monkeypatch):
     returned = []
     read = reader.journal.read
 
-    def counted(study, after=0):
-        returned.append(read(study, after))
+    def counted(study, after=0, *, birth=None):
+        returned.append(read(study, after, birth=birth))
         return returned[-1]
 
     monkeypatch.setattr(reader.journal, "read", counted)

@@ -83,7 +83,7 @@ def test_amend_corrects_and_the_log_keeps_both(journal):
     trial = study.trials[0]
     assert (trial.value, trial.context, trial.noise) == (1.0, {"demand": 0.4}, 0.2)
     assert trial.decision == {"order": 0.9} and trial.planned is not None
-    assert [e.body.get("value") for e in journal.read("shop")][-2:] == [100.0, 1.0]
+    assert [e.body["values"]["value"] for e in journal.read("shop")[-2:]] == [100.0, 1.0]
     events = len(journal.read("shop"))
     study.amend(0, value=1.0)
     assert len(journal.read("shop")) == events

@@ -46,7 +46,7 @@ from windward.schedules import Decay, KernelRate, KirschnerRate, MicheliRate
 from windward.space import Space
 from windward.study import Study
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
-from windward.telling import Tell
+from windward.telling import Past, Tell
 from windward.trials import Trial, Trials
 from windward.version import __version__
 from windward.widths import DelayedWidth, HuangWidth, MicheliWidth, delayed_width
@@ -103,6 +103,7 @@ __all__ = [
     "NoContext",
     "Outcome",
     "OverGrid",
+    "Past",
     "Policy",
     "PosteriorMean",
     "RandomDesign",

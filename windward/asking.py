@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import platform
 import random
 import time
@@ -17,8 +18,9 @@ from windward.codec import decode, encode
 from windward.design import hash_seed
 from windward.errors import TrialError
 from windward.feedback import Censor
-from windward.journal import Event, History
+from windward.journal import Event, History, Journal
 from windward.journal.events import VERSION
+from windward.journal.upcast import WRITTEN_IN, upcast
 from windward.parameters import Value
 from windward.policy import Policy, Request, suggest
 from windward.report import assess
@@ -27,9 +29,17 @@ from windward.surrogate import GaussianProcess, Hyperparameters, Posterior, Star
 from windward.trials import Trials
 from windward.version import __version__
 
+logger = logging.getLogger("windward")
+
 # Asks that lose against others stand back for up to this many times as long as a suggestion takes: as many processes then
 # share the machine without most of them computing what nobody will use.
 LONGEST_STAND = 16
+# A place in the line of those who ask lasts this long, or this many times as long as the last ask took here.
+LEASE_SECONDS, LEASE_SHARE = 5.0, 4.0
+# Whoever has waited this long goes on: the line spares work and must not stop it.
+LONGEST_WAIT = 120.0
+# Seconds until the next look at the line, for each who stands before.
+LOOK_AGAIN = 0.01
 
 
 def attempts(most: int) -> Iterator[None]:
@@ -52,6 +62,17 @@ class Fit:
     hyperparameters: Hyperparameters
     fitted: int
     amended: int = 0
+
+
+def wait_in_line(journal: Journal, study: str, holder: str, seconds: float) -> None:
+    """Wait until it is the holder's turn to ask; its place lasts `seconds`, so long as it waits and once it is at the front.
+
+    An ask that is computed while another one is written is thrown away: in line nobody computes in vain. A holder that
+    died keeps the others waiting until its seconds are over, and nobody waits for ever.
+    """
+    began = time.monotonic()
+    while (before := journal.lease(study, holder, seconds)) and time.monotonic() - began < LONGEST_WAIT:
+        time.sleep(min(before * LOOK_AGAIN, 0.5 * seconds))
 
 
 def start_of(policy: Policy, trials: Trials, fit: Fit | None, *, keep: bool, previous: Posterior | None) -> Start:
@@ -77,7 +98,7 @@ def asked_body(policy: Policy, trials: Trials, request: Request, read: int) -> t
     space = trials.space
     stand_in = None if proposal.stand_in is None else space.decode_context(proposal.stand_in) | dict(request.given)
     kept = request.start.keep
-    body = {
+    body: dict[str, Any] = {
         "v": VERSION,
         "read": read,
         "decision": space.decode_decision(proposal.x) | dict(request.fixed),
@@ -88,6 +109,12 @@ def asked_body(policy: Policy, trials: Trials, request: Request, read: int) -> t
         "fit": None if proposal.hyperparameters is None else encode(proposal.hyperparameters),
         "kept": kept,
         "fitted": request.start.fitted if kept else read,
+        "forecast": None,
+        "when": None,
+        "radius": None,
+        "reason": None,
+        "guards": [],
+        "tags": [],
         "versions": versions(),
         "threads": torch.get_num_threads(),
         "device": device_name(trials.device),
@@ -98,15 +125,29 @@ def asked_body(policy: Policy, trials: Trials, request: Request, read: int) -> t
 def replayed_body(
     asked: Event, events: Sequence[Event], study: str, table: Mapping[str, type], device: torch.device
 ) -> dict[str, Any]:
-    """Return what the asked event's body would be if it were computed now."""
-    before = History(study, table, device)
-    before.apply(event for event in events if event.seq <= asked.body["read"])
-    recorded = None if asked.body["fit"] is None else decode(asked.body["fit"], table)
+    """Return what the asked event's body would be if it were computed now.
+
+    An ask of an older version is computed with the fit that it recorded: how fits are searched may have changed since.
+    """
+    before, body = History(study, table, device), upcast(asked, study).body
+    before.apply(event for event in events if event.seq <= body["read"])
+    recorded = None if body["fit"] is None else decode(body["fit"], table)
+    wrote = body["versions"]["windward"]
+    older = WRITTEN_IN in body or wrote != __version__
+    if older:
+        logger.warning(
+            "study %r: trial %s was asked by Windward %s; it is replayed by %s with the fit that the log recorded, so its "
+            "decision may differ.",
+            study,
+            asked.trial,
+            wrote,
+            __version__,
+        )
     start = Start(before.hyperparameters)
-    if asked.body["kept"]:
-        start = Start(recorded, keep=True, fitted=asked.body.get("fitted", asked.body["read"]))
-    request = Request(asked.body["given"], asked.body["fixed"], asked.at, before.seed, start)
-    return asked_body(before.policy, before.trials, request, asked.body["read"])[0]
+    if recorded is not None and (body["kept"] or older):
+        start = Start(recorded, keep=True, fitted=body["fitted"])
+    request = Request(body["given"], body["fixed"], asked.at, before.seed, start)
+    return asked_body(before.policy, before.trials, request, body["read"])[0]
 
 
 def recommendation(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,11 +18,49 @@ from windward.errors import ArgumentError
 
 # Larger numbers are refused wherever one is given: their squares overflow.
 LARGEST = 1e150
+# Longer texts are no reason, note or name.
+LONGEST_TEXT = 2000
 
 
 def is_text(value: object) -> bool:
     """Return whether this is a text that can be written as UTF-8: half a surrogate pair cannot."""
     return isinstance(value, str) and value == value.encode(errors="replace").decode()
+
+
+def text(call: str, name: str, value: object, *, longest: int = LONGEST_TEXT) -> str:
+    """Return `value`, a text that every file, terminal and database can carry, or raise `ArgumentError`."""
+    if not isinstance(value, str) or not value.strip() or len(value) > longest:
+        raise ArgumentError(f"{call}({name}={shown(value)}): {name} must be a text of 1 to {longest} characters.")
+    if not is_text(value):
+        raise ArgumentError(
+            f"{call}({name}={shown(value)}): {name} holds a byte that is not UTF-8; set the terminal to UTF-8, or write it "
+            "with other characters."
+        )
+    wrong = next((each for each in value if not _carried(each)), None)
+    if wrong is not None:
+        raise ArgumentError(
+            f"{call}({name}={shown(value)}): {name} holds the control character {wrong!r}; only newlines and tabs are taken."
+        )
+    return value
+
+
+def cleaned(value: str, *, longest: int = LONGEST_TEXT) -> str:
+    """Return a text that `text` takes: what it would refuse is replaced by a mark, what is too long is cut."""
+    kept = "".join(each if _carried(each) and is_text(each) else "\ufffd" for each in value.replace("\r\n", "\n"))
+    return kept if len(kept) <= longest else kept[: longest - 1] + "\u2026"
+
+
+def _carried(character: str) -> bool:
+    return character in "\n\t" or unicodedata.category(character) != "Cc"
+
+
+def shown(value: object, longest: int = 200) -> str:
+    """Return a value as a message shows it: cut where it is long, and never an error of its own."""
+    try:
+        written = repr(value)
+    except ValueError:  # a whole number of thousands of digits: Python does not write it
+        written = f"a {type(value).__name__} of thousands of digits"
+    return written if len(written) <= longest else f"{written[: longest - 3]}..."
 
 
 def number(

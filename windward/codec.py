@@ -1,8 +1,9 @@
 """Parts to JSON and back.
 
-A part is a frozen dataclass; it becomes `{"part": its class name, field: value, ...}` with fields at their defaults left
-out. Names are resolved against a table the caller passes, never imported, so a document from a database or a request
-can only name what is in the table.
+A part is a frozen dataclass; it becomes `{"part": its class name, field: value, ...}` with every field, so that a later
+default changes nothing that was written. What is read may leave fields out: they are then at their defaults. Names are
+resolved against a table the caller passes, never imported, so a document from a database or a request can only name what
+is in the table.
 """
 
 from __future__ import annotations
@@ -23,9 +24,7 @@ def encode(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         body: dict[str, Any] = {"part": type(value).__name__}
         for field in dataclasses.fields(value):
-            entry = getattr(value, field.name)
-            if not _is_default(field, entry):
-                body[field.name] = encode(entry)
+            body[field.name] = encode(getattr(value, field.name))
         return body
     if isinstance(value, float) and not math.isfinite(value):
         raise ArgumentError(f"{value!r} cannot be written as JSON; use finite numbers.")
@@ -99,11 +98,3 @@ def _built(tag: str, kind: type, fields: Mapping[str, Any]) -> Any:
         raise
     except (TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(f"part {tag!r}: {error}") from error
-
-
-def _is_default(field: dataclasses.Field[Any], entry: Any) -> bool:
-    if field.default is not dataclasses.MISSING:
-        return bool(entry == field.default) and type(entry) is type(field.default)
-    if field.default_factory is not dataclasses.MISSING:
-        return bool(entry == field.default_factory())
-    return False

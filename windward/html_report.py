@@ -151,7 +151,7 @@ def _decided(study: Study) -> str:
     items = [
         f"Trial {t.id} was asked {_age(t)} ago and has not come back: {_values(t.decision)}." for t in trials.pending
     ]
-    items += [f"Trial {t.id} was given up: {t.lost}." for t in lost]
+    items += [f"Trial {t.id} was given up: {t.lost}.{_aside(t)}" for t in lost]
     more = len(items) - MOST_LISTED
     items = items[:MOST_LISTED] + ([f"And {more} more, in the table below."] if more > 0 else [])
     listed = f"<ul>{''.join(f'<li>{text(item)}</li>' for item in items)}</ul>" if items else ""
@@ -200,6 +200,12 @@ def _trials(study: Study) -> str:
         rest = _table(heads, [_row(study, trial) for trial in recent[IN_SIGHT:]])
         table += f"<details><summary>The {len(recent) - IN_SIGHT} before these</summary>{rest}</details>"
     return f'<p class="note">The newest first.</p>{table}'
+
+
+def _aside(trial: Trial) -> str:
+    if trial.set_aside is None:
+        return ""
+    return f" Its value, {number(trial.set_aside)}, is set aside until its context is known."
 
 
 def _row(study: Study, trial: Trial) -> tuple[str, list[str]]:

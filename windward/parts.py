@@ -107,7 +107,7 @@ def to_json(part: Any) -> str:
     """Return a policy, a space or any part as JSON text.
 
     >>> to_json(Real(0, 1))
-    '{"part":"Real","low":0.0,"high":1.0}'
+    '{"part":"Real","low":0.0,"high":1.0,"log":false,"outside":"keep"}'
     """
     return dumps(encode(part))
 

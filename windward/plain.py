@@ -47,9 +47,11 @@ def trial(one: Trial, now: datetime) -> dict[str, Any]:
         "decision": dict(one.decision),
         "planned": None if one.planned is None else dict(one.planned),
         "context": dict(one.context),
+        "context_planned": None if one.context_planned is None else dict(one.context_planned),
         "context_source": one.context_source,
         "value": one.value,
         "noise": one.noise,
+        "set_aside": one.set_aside,
         "lost": one.lost,
         "delay": one.delay,
         "age": age,
@@ -87,7 +89,7 @@ def status(study: Study) -> dict[str, Any]:
 def csv_text(space: Space, trials: Iterable[Trial]) -> str:
     """Return trials as CSV, one row each; `windward import` reads it back."""
     names = [f"decision.{name}" for name in space.decision] + [f"context.{name}" for name in space.context]
-    fields = ("value", "noise", "state", "lost", "delay", "context_source", *TIMES)
+    fields = ("value", "noise", "state", "set_aside", "lost", "delay", "context_source", *TIMES)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["id", *names, *fields])

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 # The advice is the end of a message; what stands before it is what happened.
-ADVICE = re.compile(r"study\.(?:amend|reveal|tell)\(\d+, .*\)(?=\.$)", re.DOTALL)
+ADVICE = re.compile(r"study\.(?:amend|reveal|tell|lose)\(\d+, .*\)(?=\.$)", re.DOTALL)
 CALLED = re.compile(r"^study\.(\w+)(?=[(:])")
 OWN_PART = "pass a class of your own with parts=[...]"
 FROM_PYTHON = "with a class of your own, open the study from Python with parts=[...]"
@@ -22,7 +22,11 @@ EXISTS = re.compile(r"^a study named (.+) exists already; continue it with (Stud
 # Longer messages stay as they are.
 LONGEST = 10_000
 # What a call that says `...` leaves to the reader.
-LEFT_OPEN: dict[str, dict[str, Any]] = {"tell": {"value": ...}, "reveal": {"context": {"name": ...}}}
+LEFT_OPEN: dict[str, dict[str, Any]] = {
+    "tell": {"value": ...},
+    "reveal": {"context": {"name": ...}},
+    "lose": {"reason": "why"},
+}
 
 
 def as_command(message: str, study: str | None) -> str:

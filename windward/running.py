@@ -195,7 +195,7 @@ def _give_up(study: Study, id: int, reason: str) -> None:
     """Lose a trial, unless it has a value by now: somebody else told it."""
     study.sync()
     if study.trials[id].value is None:
-        study.lose(id, reason or "no reason given")
+        study.lose(id, check.cleaned(reason).strip() or "no reason given")
 
 
 def _tell(study: Study, suggestion: Suggestion, result: object) -> None:

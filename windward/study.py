@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -12,11 +14,21 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from windward import check, papers
-from windward.asking import Fit, asked_body, attempts, recommendation, replayed_body, start_of
+from windward.asking import (
+    LEASE_SECONDS,
+    LEASE_SHARE,
+    Fit,
+    asked_body,
+    attempts,
+    recommendation,
+    replayed_body,
+    start_of,
+    wait_in_line,
+)
 from windward.codec import decode, encode, table_of
 from windward.errors import ArgumentError, JournalError, TrialError, WindwardError
 from windward.frame import dataframe
-from windward.journal import Draft, Event, History, Journal, check_name, open_journal, rules
+from windward.journal import Draft, Event, History, Journal, check_name, check_texts, open_journal, rules
 from windward.journal.events import VERSION
 from windward.journal.keys import asked_before, key_for
 from windward.parameters import Value
@@ -26,7 +38,7 @@ from windward.results import Outcome, Recommendation, Suggestion
 from windward.running import Leftover, run_rounds
 from windward.space import Space
 from windward.surrogate import Posterior
-from windward.telling import Tell, check_added, check_changes, check_news, tell_all
+from windward.telling import Past, Tell, add_all, check_changes, check_news, known_rows, tell_all
 from windward.trials import Trial, Trials
 from windward.version import __version__
 
@@ -83,15 +95,18 @@ class Study:
         check_policy("Study", policy)
         check.choice("Study", "direction", direction, ("maximize", "minimize"))
         seed = check.whole("Study", "seed", seed, low=0, high=2**53)
-        check_name("Study", name)
+        check_name("Study", name, new=True)
+        check_texts("Study", space)
         policy.check(space)
         self._prepare(name, open_journal(journal), parts, clock, device)
         body = {
             "v": VERSION,
             "space": encode(space),
             "policy": encode(policy),
-            "direction": direction,
+            "outcomes": {self._history.outcome: {"goal": direction, "unit": None}},
             "seed": seed,
+            "status_quo": None,
+            "horizon": None,
             "windward": __version__,
         }
         created = Draft("created", None, self._now(), body)
@@ -130,6 +145,7 @@ class Study:
         self._history = History(name, self._table, self._device)
         self._lock = threading.RLock()
         self._posterior: Posterior | None = None  # of the last ask: saves the next one work, changes nothing
+        self._took = 0.0  # seconds of the last ask
         self._now()  # a clock that does not work is refused now
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -175,7 +191,8 @@ class Study:
     def sync(self) -> None:
         """Read what other processes have written since the last call."""
         with self._lock:
-            self._history.apply(self._journal.read(self._history.study, self._history.head))
+            known = self._history
+            known.apply(self._journal.read(known.study, known.head, birth=known.birth))
 
     @property
     def trials(self) -> Trials:
@@ -206,8 +223,22 @@ class Study:
         """
         given = self._check_given("study.ask", context)
         fixed = self.space.check_decision("study.ask(fix=...)", {} if fix is None else fix, partial=True)
-        key, kept, kept_for = key_for("study.ask", key), None, None  # of an attempt that lost the race
+        key = key_for("study.ask", key)
+        try:
+            return self._asked(key, given, fixed)
+        except BaseException:
+            with suppress(WindwardError):  # nobody need wait for an ask that failed; its own error is what counts
+                self._journal.lease(self.name, key, 0.0)
+            raise
+
+    def _asked(self, key: str, given: dict[str, Value], fixed: dict[str, Value]) -> Suggestion:
+        kept, kept_for = None, None  # of an attempt that lost the race
         for _ in attempts(MOST_RETRIES):
+            self.sync()
+            if (before := asked_before(self._history, key, given, fixed)) is not None:
+                return before
+            wait_in_line(self._journal, self.name, key, max(LEASE_SECONDS, LEASE_SHARE * self._took))
+            began = time.monotonic()
             self.sync()
             with self._lock:
                 if (before := asked_before(self._history, key, given, fixed)) is not None:
@@ -221,6 +252,7 @@ class Study:
             self._posterior = posterior
             draft = Draft("asked", len(trials), now, body)
             written = self._write(key, partial(list, [draft]), after=read, asks=len(trials))
+            self._took = time.monotonic() - began
             if written is not None:
                 trial = self._trial_of(key, written)  # of another call, where one with this key came first
                 mine = Suggestion(trial.id, dict(trial.decision), dict(trial.context) or None)
@@ -242,7 +274,7 @@ class Study:
         """Recompute a trial's suggestion from the log alone: on the machine that made it, the same to the last bit."""
         self.sync()
         rules.find(self._history, "study.replay", id)
-        events = self._journal.read(self.name)
+        events = self._journal.read(self.name, birth=self._history.birth)
         asked = next((event for event in events if event.kind == "asked" and event.trial == id), None)
         if asked is None:
             raise TrialError(f"study.replay: trial {id} was added, not asked.")
@@ -252,7 +284,11 @@ class Study:
     # -- telling ---------------------------------------------------------------------------------------------------
 
     def reveal(self, id: int, context: Values) -> None:
-        """Say what the context of a trial is, whole or in part; it counts at once, before any value."""
+        """Say what the context of a trial is, whole or in part; it counts at once, before any value.
+
+        A context that was given at `ask`, or chosen by the policy, may have turned out otherwise: the trial keeps both,
+        `context_planned` and `context`. What was seen once is corrected with `amend`.
+        """
         clean = check_news(self.space, "study.reveal", context)
         now = self._now()
         self._write(key_for("study.reveal", None), lambda: rules.reveal(self._history, "study.reveal", id, clean, now))
@@ -284,9 +320,12 @@ class Study:
             return tell_all(self._history, tells, self._now(), self._write)
 
     def lose(self, id: int, reason: str) -> None:
-        """Give a pending trial up: it will not be asked again at once. A value told later still counts."""
-        if not isinstance(reason, str) or not reason:
-            raise ArgumentError(f"study.lose(reason={reason!r}): say in a few words why it is lost.")
+        """Give a trial up: it will not be asked again at once. A value told later still counts.
+
+        A value that was told without its whole context is set aside (`Trial.set_aside`): it counts again once the context
+        is revealed or the value is told again.
+        """
+        check.text("study.lose", "reason", reason)
         now = self._now()
         self._write(key_for("study.lose", None), lambda: rules.lose(self._history, "study.lose", id, reason, now))
 
@@ -298,20 +337,47 @@ class Study:
         context: Values | None = None,
         noise: float | None = None,
         decision: Values | None = None,
+        reason: str | None = None,
     ) -> None:
-        """Correct what was told or revealed: the log keeps both, the study goes on with the new."""
+        """Correct what was told or revealed, or why a trial was lost: the log keeps both, the study goes on with the new."""
         call = "study.amend"
-        changes = check_changes(self.space, value=value, context=context, noise=noise, decision=decision)
+        changes = check_changes(
+            self._history, value=value, context=context, noise=noise, decision=decision, reason=reason
+        )
         now = self._now()
         self._write(key_for(call, None), lambda: rules.amend(self._history, call, id, changes, now))
 
-    def add(self, decision: Values, value: float, *, context: Values | None = None, noise: float | None = None) -> int:
-        """Add a finished trial from elsewhere, such as history, and return its id."""
-        clean = check_added(self.space, decision, value, context, noise)
-        key, now = key_for("study.add", None), self._now()
-        written = self._write(key, lambda: rules.add(self._history, now, **clean))
-        assert written is not None
-        return self._trial_of(key, written).id
+    def add(
+        self,
+        decision: Values,
+        value: float,
+        *,
+        context: Values | None = None,
+        noise: float | None = None,
+        at: datetime | None = None,
+    ) -> int:
+        """Add a finished trial from elsewhere, such as history, and return its id; `at` is when it happened."""
+        (id,) = self._added("study.add", [Past(decision, value, context, noise, at)], again=True)
+        assert id is not None
+        return id
+
+    def add_many(self, rows: Sequence[Past], *, again: bool = False) -> list[int | None]:
+        """Add finished trials in one transaction; return the id of each, None where it is there already.
+
+        A row is there already where an added trial says the same: decision, context, value and noise, and the date where
+        both have one. Two equal rows are two trials. With `again` every row is added.
+        """
+        return self._added("study.add_many", rows, again=again)
+
+    def known_rows(self, rows: Sequence[Past]) -> list[bool]:
+        """Return which rows `add_many` would leave out, because they are there already."""
+        self.sync()
+        with self._lock:
+            return known_rows(self._history, rows)
+
+    def _added(self, call: str, rows: Sequence[Past], *, again: bool) -> list[int | None]:
+        with self._lock:
+            return add_all(call, self._history, rows, self._now(), self._write, again=again)
 
     def use(self, policy: Policy) -> None:
         """Go on with another policy; what was asked and told stays."""
@@ -392,7 +458,9 @@ class Study:
 
         with self._lock:
             seen = self._history.head if after is None else min(after, self._history.head)
-            events = self._journal.append(self.name, decided, key=key, after=seen, expected_asks=asks)
+            events = self._journal.append(
+                self.name, decided, key=key, after=seen, birth=self._history.birth, expected_asks=asks
+            )
             if events is not None:
                 self._history.apply(events)
             return events

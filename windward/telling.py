@@ -6,17 +6,19 @@ for itself: one that is wrong is refused and the others are written.
 
 from __future__ import annotations
 
+import itertools
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from windward import check
 from windward.errors import ArgumentError, WindwardError
 from windward.journal import Draft, History, rules
 from windward.journal.events import numbered_keys
+from windward.journal.fingerprints import fingerprint
 from windward.journal.keys import check_told, key_for, with_call
 from windward.parameters import Value
 from windward.space import Space
@@ -38,6 +40,17 @@ class Tell:
     key: str | None = None
 
 
+@dataclass(frozen=True)
+class Past:
+    """A finished trial from elsewhere, such as a line of history; `at` is when it happened, where that is known."""
+
+    decision: Values
+    value: float
+    context: Values | None = None
+    noise: float | None = None
+    at: datetime | None = None
+
+
 def tell_all(history: History, tells: Sequence[Tell], now: datetime, write: Write) -> list[WindwardError | None]:
     """Write what is right of some tells; return what was wrong with each, None where it is in the journal."""
     if (
@@ -50,7 +63,7 @@ def tell_all(history: History, tells: Sequence[Tell], now: datetime, write: Writ
     waiting: list[Entry] = []
     for place, one in enumerate(tells):
         try:
-            waiting.append((place, key_for("study.tell", one.key), _clean(history.space, one)))
+            waiting.append((place, key_for("study.tell", one.key), _clean(history, one)))
         except WindwardError as error:
             errors[place] = error
     while waiting:
@@ -104,56 +117,102 @@ def check_news(space: Space, call: str, context: Values) -> dict[str, Value]:
 
 
 def check_changes(
-    space: Space, *, value: float | None, context: Values | None, noise: float | None, decision: Values | None
+    history: History,
+    *,
+    value: float | None,
+    context: Values | None,
+    noise: float | None,
+    decision: Values | None,
+    reason: str | None,
 ) -> dict[str, Any]:
     """Return what an amendment changes."""
     call, changes = "study.amend", dict[str, Any]()
     if value is not None:
-        changes["value"] = check.number(call, "value", value)
+        changes["values"] = {history.outcome: check.number(call, "value", value)}
     if context is not None:
-        changes["context"] = check_news(space, call, context)
+        changes["context"] = check_news(history.space, call, context)
     if noise is not None:
-        changes["noise"] = _check_noise(call, noise)
+        changes["noise"] = _check_noise(history, call, noise)
     if decision is not None:
-        changes["decision"] = space.check_decision(call, decision, planned=False)
+        changes["decision"] = history.space.check_decision(call, decision, planned=False)
+    if reason is not None:
+        changes["reason"] = check.text(call, "reason", reason)
     if not changes:
-        raise ArgumentError("study.amend: give what to change: value, context, noise or decision.")
+        raise ArgumentError("study.amend: give what to change: value, context, noise, decision or reason.")
     return changes
 
 
-def check_added(
-    space: Space, decision: Values, value: float, context: Values | None, noise: float | None
-) -> dict[str, Any]:
-    """Return the fields of a finished trial from elsewhere."""
-    call = "study.add"
+def add_all(
+    call: str, history: History, rows: Sequence[Past], now: datetime, write: Write, *, again: bool
+) -> list[int | None]:
+    """Add the finished trials that are not in the log yet, or all with `again`; return their ids, None for the others."""
+    check.flag(call, "again", again)
+    clean, new, first = _checked_rows(history, call, rows), list[bool](), [0]
+
+    def decide() -> list[Draft]:
+        new[:], first[0] = [True] * len(clean) if again else _new(history, clean), len(history)
+        return rules.add(history, [row for row, wanted in zip(clean, new, strict=True) if wanted], now)
+
+    write(key_for(call, None), decide)
+    ids = itertools.count(first[0])
+    return [next(ids) if wanted else None for wanted in new]
+
+
+def known_rows(history: History, rows: Sequence[Past]) -> list[bool]:
+    """Return which finished trials are in the log already; equal ones are counted."""
+    return [not new for new in _new(history, _checked_rows(history, "study.known_rows", rows))]
+
+
+def _new(history: History, rows: Sequence[dict[str, Any]]) -> list[bool]:
+    left = history.imported.left()
+    return [not left.take(row["fingerprint"], row["at"]) for row in rows]
+
+
+def _checked_rows(history: History, call: str, rows: Sequence[Past]) -> list[dict[str, Any]]:
+    if isinstance(rows, str | Mapping) or not isinstance(rows, Sequence) or not all(isinstance(r, Past) for r in rows):
+        raise ArgumentError(f"{call}(rows={check.shown(rows)}): give a list of Past(decision, value, ...).")
+    return [_checked_past(history, call, row) for row in rows]
+
+
+def _checked_past(history: History, call: str, one: Past) -> dict[str, Any]:
+    """Return the fields of a finished trial from elsewhere, with its fingerprint."""
+    space = history.space
+    decision = space.check_decision(call, one.decision, planned=False)
+    context = space.check_context(call, {} if one.context is None else one.context)
+    value, noise = check.number(call, "value", one.value), _check_noise(history, call, one.noise)
+    if one.at is not None and (not isinstance(one.at, datetime) or one.at.tzinfo is None):
+        raise ArgumentError(f"{call}(at={check.shown(one.at)}): give a datetime with a time zone.")
     return {
-        "decision": space.check_decision(call, decision, planned=False),
-        "value": check.number(call, "value", value),
-        "context": space.check_context(call, {} if context is None else context),
-        "noise": _check_noise(call, noise),
+        "decision": decision,
+        "context": context,
+        "values": {history.outcome: value},
+        "noise": noise,
+        "fingerprint": fingerprint(decision, context, value, noise.get(history.outcome)),
+        "at": None if one.at is None else one.at.astimezone(UTC),
     }
 
 
-def _check_value(call: str, value: object) -> float:
+def _check_value(call: str, id: object, value: object) -> float:
     """Return a value as a float; where there is none, say what to do."""
     try:
         return check.number(call, "value", value)
     except ArgumentError as error:
         if value is None or (isinstance(value, float) and math.isnan(value)):
-            raise ArgumentError(f"{error} If no value will come, study.lose(id) says so.") from None
+            which = id if isinstance(id, int) else 0
+            raise ArgumentError(f"{error} If no value will come, use study.lose({which}, 'why').") from None
         raise
 
 
-def _check_noise(call: str, noise: float | None) -> float | None:
-    """Return a standard deviation as a float, None where it is not known."""
-    return None if noise is None else check.number(call, "noise", noise, low=0.0)
+def _check_noise(history: History, call: str, noise: float | None) -> dict[str, float]:
+    """Return a standard deviation by its outcome; nothing where it is not known."""
+    return {} if noise is None else {history.outcome: check.number(call, "noise", noise, low=0.0)}
 
 
-def _clean(space: Space, one: Tell) -> dict[str, Any]:
-    call = "study.tell"
+def _clean(history: History, one: Tell) -> dict[str, Any]:
+    call, space = "study.tell", history.space
     return {
-        "value": _check_value(call, one.value),
+        "values": {history.outcome: _check_value(call, one.id, one.value)},
         "context": space.check_context(call, {} if one.context is None else one.context, partial=True),
-        "noise": _check_noise(call, one.noise),
+        "noise": _check_noise(history, call, one.noise),
         "decision": None if one.decision is None else space.check_decision(call, one.decision, planned=False),
     }

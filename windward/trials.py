@@ -21,6 +21,9 @@ from windward.space import Roles, Space
 ContextSource: TypeAlias = Literal["given", "revealed", "chosen"]
 State: TypeAlias = Literal["pending", "told", "lost"]
 
+# What a trial does not show of itself.
+EMPTY: tuple[object, ...] = ({}, (), frozenset())
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -34,26 +37,33 @@ class Trial:
     decision: Mapping[str, Value]
     planned: Mapping[str, Value] | None = None  # what was asked, where something else was done
     context: Mapping[str, Value] = field(default_factory=dict)  # as far as it is known
+    context_planned: Mapping[str, Value] | None = None  # given or chosen when it was asked; the context may differ
+    context_seen: frozenset[str] = frozenset()  # the names that were seen, not only planned
     context_source: ContextSource | None = None
     stand_in: Mapping[str, Value] | None = None  # imagined when it was asked, for as long as the context is not known
     value: float | None = None
     noise: float | None = None  # standard deviation of the value, where the caller knows it
-    lost: str | None = None  # the reason, where it was given up
+    set_aside: float | None = None  # a value told without its whole context, of a trial that was given up since
+    lost: str | None = None  # the reason, where it was given up; None again once a value counts
     asked_at: datetime | None = None  # None for history that was added
     context_at: datetime | None = None
     told_at: datetime | None = None
     turn: int | None = None  # how many were asked before it; None for history that was added
     delay: int | None = None  # how many were asked after it before its value was told
+    note: str | None = None
+    tags: tuple[str, ...] = ()
     changed: int = 0  # the last event that said anything of it
 
     def __repr__(self) -> str:
         known = {field.name: getattr(self, field.name) for field in fields(self)}
-        shown = ", ".join(f"{name}={value!r}" for name, value in known.items() if value is not None and value != {})
+        shown = ", ".join(
+            f"{name}={value!r}" for name, value in known.items() if value is not None and value not in EMPTY
+        )
         return f"Trial({shown})"
 
     @property
     def state(self) -> State:
-        """`"told"` once it has a value (even after it was lost), else `"lost"` or `"pending"`."""
+        """`"told"` once it has a value that counts, else `"lost"` or `"pending"`."""
         if self.value is not None:
             return "told"
         return "pending" if self.lost is None else "lost"

@@ -1,113 +1,251 @@
-"""`windward import`: history from a CSV file."""
+"""`windward import`: history from a CSV file that may grow and be imported again."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from windward.commands.common import echo_json, journal_option, json_option, opened, say, typed_value
+from windward.commands.common import cell, echo_json, journal_option, json_option, opened, print_table, say, typed_value
 from windward.errors import ArgumentError, WindwardError
 
 if TYPE_CHECKING:
+    from windward.parameters import Parameter, Value
     from windward.space import Space
-    from windward.trials import Trials
+    from windward.study import Study
+    from windward.telling import Past
 
 # Columns that `windward trials --csv` writes and that say nothing about a finished trial.
-IGNORED = ("id", "state", "lost", "delay", "context_source", "asked_at", "context_at", "told_at")
+IGNORED = ("id", "state", "set_aside", "lost", "delay", "context_source", "asked_at", "context_at", "told_at")
+NUMBERS = ("value", "noise")
+# Rows that --preview shows, and notes that are written out.
+SHOWN, MOST_NOTES = 5, 10
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which heading of the file holds what."""
+
+    decision: dict[str, str] = field(default_factory=dict)
+    context: dict[str, str] = field(default_factory=dict)
+    numbers: dict[str, str] = field(default_factory=dict)
+    date: str | None = None
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a file says: its finished trials, how many rows have no value, and what a person should know."""
+
+    columns: Columns
+    rows: list[Past]
+    without_value: int
+    notes: list[str]
 
 
 @click.command("import", short_help="Add history from a CSV file.")
 @click.argument("study")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--again", is_flag=True, help="Add the rows even if all of them are there already.")
+@click.option(
+    "--column",
+    "renamed",
+    multiple=True,
+    metavar="HEADING=NAME",
+    help="A column under another heading, such as profit=value; may be repeated.",
+)
+@click.option("--ignore", multiple=True, metavar="HEADING", help="A column to leave out; may be repeated.")
+@click.option("--date", metavar="HEADING", help="The column that says when each trial happened.")
+@click.option("--preview", is_flag=True, help="Show what was understood, and add nothing.")
+@click.option("--again", is_flag=True, help="Add every row, even those that are there already.")
 @journal_option
 @json_option
-def import_history(study: str, file: Path, again: bool, journal: str, as_json: bool) -> None:
+def import_history(
+    study: str,
+    file: Path,
+    renamed: tuple[str, ...],
+    ignore: tuple[str, ...],
+    date: str | None,
+    preview: bool,
+    again: bool,
+    journal: str,
+    as_json: bool,
+) -> None:
     """Add finished trials from a CSV file: a column per decision and context, `value`, and `noise` where it is known.
 
-    Every row is checked before the first is added. Rows without a value are left out and counted. A file whose rows are all
-    there already is refused.
+    Every row is checked before the first is added, and all are added at once. Rows that are there already are left out, so a
+    file that grows can be imported again; two equal rows are two trials. Rows without a value are left out and counted.
 
     \b
     Example, past.csv:
-      order,demand,value
-      40,61,193.5
-    $ windward import shop past.csv
+      day,order,demand,profit,weekday
+      2026-05-01,40,61,193.5,friday
+    $ windward import shop past.csv --column profit=value --ignore weekday --date day
     """
     one = opened(study, journal)
-    rows = list(_rows(file, one.space))
-    finished = [row for row in rows if row is not None]
-    if not again and finished and _all_there(finished, one.trials):
-        raise ArgumentError(
-            f"{file}: all {len(finished)} rows are in study {study!r} already; nothing was added. To add them once more give "
-            "--again."
-        )
-    ids = [
-        one.add(row["decision"], row["value"], context=row["context"] or None, noise=row["noise"]) for row in finished
-    ]
-    skipped = len(rows) - len(finished)
+    found = _read(file, one.space, _pairs(file, renamed), ignore, date)
+    if preview:
+        _show(one, file, found, again, as_json)
+        return
+    ids = one.add_many(found.rows, again=again)
+    added = [id for id in ids if id is not None]
+    known = len(ids) - len(added)
     if as_json:
-        echo_json({"added": ids, "without_value": skipped})
-    else:
-        from windward.words import counted
-
-        say(f"Added {counted(len(ids), 'trial')}" + (f"; {counted(skipped, 'row')} had no value." if skipped else "."))
-
-
-def _all_there(rows: list[dict[str, Any]], trials: Trials) -> bool:
-    added = [(trial.decision, trial.context, trial.value) for trial in trials if trial.asked_at is None]
-    return all((row["decision"], row["context"], row["value"]) in added for row in rows)
+        counts = {"already_there": known, "without_value": found.without_value}
+        echo_json({"added": added, **counts, "notes": found.notes})
+        return
+    say(_counts(known, len(added), found.without_value, "added"))
+    _say_notes(found.notes)
 
 
-def _rows(file: Path, space: Space) -> Iterator[dict[str, Any] | None]:
-    try:
-        with file.open(newline="", encoding="utf-8-sig") as stream:
-            reader = csv.DictReader(stream, strict=True)
-            columns = _columns(file, reader.fieldnames, space)
-            for row in reader:
-                try:
-                    yield _checked(row, columns, space)
-                except WindwardError as error:
-                    raise type(error)(f"{file}, line {reader.line_num}: {error} Nothing was added.") from error
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ArgumentError(f"{file}: cannot be read as CSV: {error}. Nothing was added.") from error
+def _counts(known: int, new: int, without_value: int, verb: str) -> str:
+    rest = f", {without_value} without a value" if without_value else ""
+    return f"{known} already there, {new} {verb}{rest}."
 
 
-def _columns(file: Path, names: Any, space: Space) -> dict[str, dict[str, str]]:
-    """Return which column holds which parameter: `order` or `decision.order`."""
-    _check_commas(file, names)
-    found: dict[str, dict[str, str]] = {"decision": {}, "context": {}, "own": {}}
-    for column in names or ():
-        role, dot, name = column.partition(".")
-        for kind, parameters in (("decision", space.decision), ("context", space.context)):
-            if column in parameters:
-                found[kind][column] = column
-            elif dot and role == kind and name in parameters:
-                found[kind][name] = column
-        if column in ("value", "noise"):
-            found["own"][column] = column
-    used = {column for group in found.values() for column in group.values()}
-    unknown = [column for column in names or () if column not in used and column not in IGNORED]
-    if unknown:
-        raise ArgumentError(
-            f"{file}: column {unknown[0]!r} is neither a decision nor a context; {_needed(space)}. Nothing was added."
-        )
-    missing = [n for n in (*space.decision, *space.context) if n not in {**found["decision"], **found["context"]}]
-    if missing or "value" not in found["own"]:
-        raise ArgumentError(
-            f"{file}: there is no column {(missing or ['value'])[0]!r}; {_needed(space)}. Nothing was added."
-        )
+def _say_notes(notes: Sequence[str]) -> None:
+    for note in notes[:MOST_NOTES]:
+        say(f"Note: {note}")
+    if len(notes) > MOST_NOTES:
+        say(f"Note: {len(notes) - MOST_NOTES} more rows like these.")
+
+
+def _show(study: Study, file: Path, found: Reading, again: bool, as_json: bool) -> None:
+    """Say what a file was understood to hold."""
+    known = 0 if again else sum(study.known_rows(found.rows))
+    new, columns = len(found.rows) - known, found.columns
+    meaning = {heading: f"decision {name}" for name, heading in columns.decision.items()}
+    meaning |= {heading: f"context {name}" for name, heading in columns.context.items()}
+    meaning |= {heading: name for name, heading in columns.numbers.items()}
+    meaning |= {} if columns.date is None else {columns.date: "date"}
+    meaning |= dict.fromkeys(columns.ignored, "ignored")
+    if as_json:
+        rows = [_plain(row) for row in found.rows[:SHOWN]]
+        counts = {"new": new, "already_there": known, "without_value": found.without_value}
+        echo_json({"columns": meaning, "rows": rows, **counts, "notes": found.notes})
+        return
+    say(f"{file} holds:")
+    print_table(["column", "is"], [[heading, what] for heading, what in meaning.items()], left=["column", "is"])
+    if found.rows:
+        say("The first rows:" if len(found.rows) > SHOWN else "The rows:")
+        headings = [*(["date"] if columns.date else []), *study.space.decision, *study.space.context, *columns.numbers]
+        print_table(headings, [_cells(row, columns) for row in found.rows[:SHOWN]])
+    say(_counts(known, new, found.without_value, "would be added") + " Nothing was added.")
+    _say_notes(found.notes)
+
+
+def _cells(row: Past, columns: Columns) -> list[object]:
+    date = [] if columns.date is None else [None if row.at is None else row.at.isoformat(sep=" ")]
+    numbers = [row.value, *([row.noise] if "noise" in columns.numbers else [])]
+    return [*date, *row.decision.values(), *(row.context or {}).values(), *numbers]
+
+
+def _plain(row: Past) -> dict[str, Any]:
+    date = None if row.at is None else row.at.isoformat()
+    context = dict(row.context or {})
+    return {"decision": dict(row.decision), "context": context, "value": row.value, "noise": row.noise, "date": date}
+
+
+# -- the file ----------------------------------------------------------------------------------------------------------
+
+
+def _pairs(file: Path, texts: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        heading, sign, name = text.rpartition("=")
+        if not sign or not heading or not name:
+            raise ArgumentError(f"{file}: --column {text!r}: write HEADING=NAME, such as profit=value.")
+        if heading in found:
+            raise ArgumentError(f"{file}: --column names {heading!r} twice.")
+        found[heading] = name
     return found
 
 
-def _check_commas(file: Path, names: Any) -> None:
+def _read(file: Path, space: Space, renamed: Mapping[str, str], ignore: Sequence[str], date: str | None) -> Reading:
+    rows: list[Past] = []
+    notes: list[str] = []
+    without_value = 0
+    try:
+        with file.open(newline="", encoding="utf-8-sig") as stream:
+            reader = csv.DictReader(stream, strict=True)
+            columns = _columns(file, list(reader.fieldnames or ()), space, renamed, ignore, date)
+            for row in reader:
+                try:
+                    checked = _checked(row, columns, space)
+                except WindwardError as error:
+                    raise type(error)(f"{file}, line {reader.line_num}: {error} Nothing was added.") from error
+                if checked is None:
+                    without_value += 1
+                    continue
+                rows.append(checked[0])
+                notes += [f"line {reader.line_num}: {note}" for note in checked[1]]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ArgumentError(f"{file}: cannot be read as CSV: {error}. Nothing was added.") from error
+    return Reading(columns, rows, without_value, notes)
+
+
+def _columns(
+    file: Path, headings: list[str], space: Space, renamed: Mapping[str, str], ignore: Sequence[str], date: str | None
+) -> Columns:
+    """Return which heading holds what: `order` or `decision.order`, or another name given with --column."""
+    _check_commas(file, headings)
+    for option, named in (("--column", renamed), ("--ignore", ignore), ("--date", [] if date is None else [date])):
+        for heading in named:
+            if heading not in headings:
+                raise ArgumentError(
+                    f"{file}: {option} names {heading!r}, which is no column; it has {', '.join(headings)}. Nothing was added."
+                )
+    found = Columns(date=date)
+    ignored = []
+    for heading in headings:
+        if heading in ignore or heading == date:
+            ignored += [heading] if heading in ignore else []
+        elif not _placed(file, heading, renamed.get(heading, heading), space, found):
+            if heading in renamed or heading not in IGNORED:
+                raise ArgumentError(
+                    f"{file}: column {heading!r} is {'' if heading not in renamed else f'{renamed[heading]!r}, '}neither a "
+                    f"decision nor a context; {_needed(space)}. Leave it out with --ignore {heading!r}, or say what it is with "
+                    f"--column {heading}=NAME. Nothing was added."
+                )
+            ignored.append(heading)
+    there = {**found.decision, **found.context, **found.numbers}
+    missing = [name for name in (*space.decision, *space.context, "value") if name not in there]
+    if missing:
+        raise ArgumentError(
+            f"{file}: there is no column {missing[0]!r}; {_needed(space)}. A column under another heading is named with "
+            f"--column HEADING={missing[0]}. Nothing was added."
+        )
+    return Columns(found.decision, found.context, found.numbers, date, tuple(ignored))
+
+
+def _placed(file: Path, heading: str, name: str, space: Space, found: Columns) -> bool:
+    """Put a column where its name says; return False where it says nothing."""
+    role, dot, rest = name.partition(".")
+    for kind, parameters, place in (
+        ("decision", space.decision, found.decision),
+        ("context", space.context, found.context),
+        ("", dict.fromkeys(NUMBERS), found.numbers),
+    ):
+        plain = name if name in parameters else rest if dot and role == kind and rest in parameters else None
+        if plain is not None:
+            if plain in place:
+                raise ArgumentError(
+                    f"{file}: {place[plain]!r} and {heading!r} both hold {plain!r}; leave one out with --ignore. Nothing was "
+                    "added."
+                )
+            place[plain] = heading
+            return True
+    return False
+
+
+def _check_commas(file: Path, headings: list[str]) -> None:
     """Refuse a file whose cells are not separated by commas, as spreadsheets write it in some countries."""
     for mark, called in ((";", "semicolons"), ("\t", "tabs")):
-        if names is not None and len(names) == 1 and mark in names[0]:
+        if len(headings) == 1 and mark in headings[0]:
             raise ArgumentError(
                 f"{file}: its cells are separated by {called}; save it with commas between them, and with a point in "
                 "numbers. Nothing was added."
@@ -118,24 +256,49 @@ def _needed(space: Space) -> str:
     return f"needed are {', '.join((*space.decision, *space.context, 'value'))}, and noise if you like"
 
 
-def _checked(row: dict[str, str], columns: dict[str, dict[str, str]], space: Space) -> dict[str, Any] | None:
-    """Return one finished trial, None where it has no value."""
+def _checked(row: dict[str, str], columns: Columns, space: Space) -> tuple[Past, list[str]] | None:
+    """Return one finished trial and what to note of it, None where it has no value."""
+    from windward.telling import Past
+
     if None in row or None in row.values():
         raise ArgumentError("it has more or fewer cells than the heading.")
-    if not row[columns["own"]["value"]].strip():
+    if not row[columns.numbers["value"]].strip():
         return None
-    values = {}
-    for role, parameters in (("decision", space.decision), ("context", space.context)):
-        values[role] = {
-            name: typed_value(role, name, parameters[name], row[column]) for name, column in columns[role].items()
-        }
-    noise = row.get(columns["own"].get("noise", ""), "").strip()
-    return {
-        "decision": space.check_decision("import", values["decision"], planned=False),
-        "context": space.check_context("import", values["context"]),
-        "value": _number("value", row["value"]),
-        "noise": _number("noise", noise) if noise else None,
-    }
+    values: dict[str, dict[str, Value]] = {}
+    notes: list[str] = []
+    roles: tuple[tuple[str, Mapping[str, Parameter], dict[str, str]], ...] = (
+        ("decision", space.decision, columns.decision),
+        ("context", space.context, columns.context),
+    )
+    for role, parameters, places in roles:
+        typed = {name: typed_value(role, name, parameters[name], row[places[name]]) for name in parameters}
+        decided = role == "decision"
+        clean = (
+            space.check_decision("import", typed, planned=False) if decided else space.check_context("import", typed)
+        )
+        values[role] = clean
+        notes += [
+            note for name in parameters for note in _outside(name, parameters[name], typed[name], values[role][name])
+        ]
+    noise = row[columns.numbers["noise"]].strip() if "noise" in columns.numbers else ""
+    one = Past(
+        values["decision"],
+        _number("value", row[columns.numbers["value"]]),
+        values["context"],
+        _number("noise", noise) if noise else None,
+        None if columns.date is None else _date(columns.date, row[columns.date]),
+    )
+    return one, notes
+
+
+def _outside(name: str, parameter: Parameter, typed: Value, kept: Value) -> list[str]:
+    """Return a note where a value lies outside the declared bounds."""
+    low, high = getattr(parameter, "low", None), getattr(parameter, "high", None)
+    if isinstance(typed, str) or ((low is None or typed >= low) and (high is None or typed <= high)):
+        return []
+    bounds = f"[{'' if low is None else cell(float(low))}, {'' if high is None else cell(float(high))}]"
+    what = "it is kept as it is" if kept == typed else f"it counts as {cell(kept)}"
+    return [f"{name} = {cell(typed)} is outside its bounds {bounds}; {what}."]
 
 
 def _number(name: str, text: str) -> float:
@@ -146,3 +309,14 @@ def _number(name: str, text: str) -> float:
     except ValueError as error:
         raise ArgumentError(f"{name} must be a number, got {text!r}.") from error
     return check.number("import", name, number, low=0.0) if name == "noise" else check.number("import", name, number)
+
+
+def _date(heading: str, text: str) -> datetime:
+    """Return a date, or a date and time, as ISO 8601 writes it; UTC where it names no zone."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise ArgumentError(
+            f"{heading} must be a date such as 2026-05-01 or 2026-05-01T14:30, got {text!r}."
+        ) from error
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +19,9 @@ from windward.commands.common import (
     say,
     typed,
 )
+
+if TYPE_CHECKING:
+    from windward.study import Study
 
 context_option = pairs_option("--context", "-c", "context", "What is known of the context; may be repeated.")
 decision_option = pairs_option(
@@ -73,7 +77,7 @@ def reveal(study: str, id: int, context: tuple[str, ...], journal: str, as_json:
     """
     one = opened(study, journal)
     one.reveal(id, typed("context", one.space.context, context) or {})
-    _done(one.trials[id].id, f"context {listed(one.trials[id].context)}", journal, study, as_json)
+    _done(id, f"context {listed(one.trials[id].context)}", one, as_json)
 
 
 @click.command(short_help="Say what a trial's value is.", context_settings=NEGATIVE_NUMBERS)
@@ -113,7 +117,7 @@ def tell(
         decision=typed("decision", one.space.decision, decision),
         key=key,
     )
-    _done(id, f"value {cell(value)}", journal, study, as_json)
+    _done(id, f"value {cell(value)}", one, as_json)
     missing = plain.missing_context(one.trials, id)
     if missing and not as_json:
         waits = " ".join(f"{name}=VALUE" for name in missing)
@@ -127,13 +131,21 @@ def tell(
 @journal_option
 @json_option
 def lose(study: str, id: int, reason: str, journal: str, as_json: bool) -> None:
-    """Give a pending trial up, and say why. A value that comes later still counts.
+    """Give a trial up, and say why. A value that comes later still counts.
+
+    A value that was told without its whole context is set aside: it counts again once the context is revealed.
 
     \b
     Example: windward lose shop 3 "the shop was closed"
     """
-    opened(study, journal).lose(id, reason)
-    _done(id, f"lost, {reason}", journal, study, as_json)
+    one = opened(study, journal)
+    one.lose(id, reason)
+    _done(id, f"lost, {reason}", one, as_json)
+    aside = one.trials[id].set_aside
+    if aside is not None and not as_json:
+        missing = " ".join(f"{name}=VALUE" for name in one.space.context if name not in one.trials[id].context)
+        say(f"  Its value, {cell(aside)}, is set aside. It counts again once its context is known:")
+        say(f"  windward reveal {shlex.quote(study)} {id} {missing}")
 
 
 @click.command(short_help="Correct what was told or revealed.", context_settings=NEGATIVE_NUMBERS)
@@ -143,6 +155,7 @@ def lose(study: str, id: int, reason: str, journal: str, as_json: bool) -> None:
 @context_option
 @noise_option
 @decision_option
+@click.option("--reason", help="Why the trial was lost, in other words.")
 @journal_option
 @json_option
 def amend(
@@ -152,10 +165,11 @@ def amend(
     context: tuple[str, ...],
     noise: float | None,
     decision: tuple[str, ...],
+    reason: str | None,
     journal: str,
     as_json: bool,
 ) -> None:
-    """Correct what was told or revealed; the journal keeps both, the study goes on with the new.
+    """Correct what was told or revealed, or why a trial was lost; the journal keeps both, the study goes on with the new.
 
     \b
     Example: windward amend shop 0 --value 19.35
@@ -167,15 +181,16 @@ def amend(
         context=typed("context", one.space.context, context),
         noise=noise,
         decision=typed("decision", one.space.decision, decision),
+        reason=reason,
     )
-    _done(id, "amended", journal, study, as_json)
+    _done(id, "amended", one, as_json)
 
 
-def _done(id: int, what: str, journal: str, study: str, as_json: bool) -> None:
+def _done(id: int, what: str, study: Study, as_json: bool) -> None:
     from windward import plain
     from windward.study import utc_now
 
     if as_json:
-        echo_json(plain.trial(opened(study, journal).trials[id], utc_now()))
+        echo_json(plain.trial(study.trials[id], utc_now()))
     else:
         say(f"Trial {id}: {what}")

@@ -5,6 +5,8 @@ from windward.errors import ArgumentError
 from windward.journal.events import Draft, Event, Journal
 from windward.journal.fold import History
 from windward.journal.memory import MemoryJournal
+from windward.parameters import Categorical
+from windward.space import Space
 
 __all__ = [
     "Draft",
@@ -13,6 +15,7 @@ __all__ = [
     "Journal",
     "MemoryJournal",
     "check_name",
+    "check_texts",
     "delete_study",
     "open_journal",
     "studies",
@@ -28,7 +31,7 @@ def open_journal(journal: str | Journal | None, *, existing: bool = False) -> Jo
 
         return SqlJournal(journal, create=not existing)
     if isinstance(journal, type) or not all(
-        callable(getattr(journal, verb, None)) for verb in ("create", "append", "read", "names", "delete")
+        callable(getattr(journal, verb, None)) for verb in ("create", "append", "read", "lease", "names", "delete")
     ):
         raise ArgumentError(f"journal={journal!r}: give a URL such as 'sqlite:///shop.db', a journal, or None.")
     return journal
@@ -45,12 +48,27 @@ def delete_study(name: str, *, journal: str | Journal) -> None:
     open_journal(_given("delete_study", journal), existing=True).delete(name)
 
 
-def check_name(call: str, name: object) -> None:
-    """Raise `ArgumentError` unless `name` can name a study: databases take neither NUL nor half a surrogate pair."""
+def check_name(call: str, name: object, *, new: bool = False) -> None:
+    """Raise `ArgumentError` unless `name` can name a study: databases take neither NUL nor half a surrogate pair.
+
+    A `new` study takes no other control character either; an older one may have such a name.
+    """
     if not isinstance(name, str) or not name.strip() or len(name) > 200 or "\0" in name or not check.is_text(name):
         raise ArgumentError(
-            f"{call}(name={name!r}): a name is a text of 1 to 200 characters that can be written as UTF-8."
+            f"{call}(name={check.shown(name)}): a name is a text of 1 to 200 characters that can be written as UTF-8."
         )
+    if new and not name.isprintable():
+        raise ArgumentError(f"{call}(name={name!r}): a name has no newlines, tabs or other control characters.")
+
+
+def check_texts(call: str, space: Space) -> None:
+    """Raise `ArgumentError` where a new study's names or choices hold control characters."""
+    for role, parameters in (("decision", space.decision), ("context", space.context)):
+        for name, parameter in parameters.items():
+            check.text(call, f"{role} name", name)
+            for choice in parameter.choices if isinstance(parameter, Categorical) else ():
+                if isinstance(choice, str) and choice:
+                    check.text(call, f"choice of {name!r}", choice)
 
 
 def _given(call: str, journal: str | Journal) -> str | Journal:

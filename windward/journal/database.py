@@ -128,7 +128,10 @@ class Database:
     @contextmanager
     def transaction(self, *, write: bool = True) -> Iterator[Connection]:
         """Yield a connection inside one transaction; errors are the driver's."""
-        with self._engine.connect().execution_options(windward_write=write) as connection, connection.begin():
+        options: dict[str, Any] = {"windward_write": write}
+        if not write and self.kind == "postgresql":
+            options["isolation_level"] = "REPEATABLE READ"  # a reader sees one state, however many statements it takes
+        with self._engine.connect().execution_options(**options) as connection, connection.begin():
             yield connection
 
     def close(self) -> None:

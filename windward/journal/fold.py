@@ -12,6 +12,8 @@ from windward import check
 from windward.codec import decode
 from windward.errors import JournalError, WindwardError
 from windward.journal.events import Event
+from windward.journal.fingerprints import Imported, fingerprint
+from windward.journal.upcast import upcast
 from windward.parameters import Value
 from windward.policy import Policy
 from windward.space import Space
@@ -22,6 +24,9 @@ Part = TypeVar("Part")
 
 # Before the idempotency keys that callers brought.
 BY_CALLER = "key:"
+# What becomes of a value without its whole context when its trial is given up.
+SET_ASIDE = "set_aside"
+GOALS = ("maximize", "minimize")
 
 
 class History:
@@ -32,13 +37,18 @@ class History:
         self.head = 0  # the last seq applied
         self.space: Space
         self.policy: Policy
+        self.birth: str | None = None  # the key of the first event: another study of the same name has another
+        self.outcome = "value"  # the name of what is told
         self.direction: Literal["maximize", "minimize"] = "maximize"
+        self.status_quo: dict[str, Value] | None = None
+        self.horizon: int | None = None
         self.seed = 0
         self.hyperparameters: Hyperparameters | None = None  # of the last suggestion that had any
         self.fitted = 0  # the last event that their fit knew of
         self.amended = 0  # the last amendment: what a fit made of the old numbers may be far off
         self._policy_since = 0
         self.calls: dict[str, Event] = {}  # by the keys that callers brought
+        self.imported = Imported()
         self._rows: list[Trial] = []
         self._asks = 0
 
@@ -60,33 +70,59 @@ class History:
 
     def apply(self, events: Iterable[Event]) -> None:
         """Apply the events that have not been applied yet, in order of seq."""
-        for event in events:
-            if event.seq <= self.head:
+        for written in events:
+            if written.seq <= self.head:
                 continue
+            event = upcast(written, self.study)
             try:
                 getattr(self, f"_{event.kind}")(event, event.body)
-            except (KeyError, IndexError, TypeError, AttributeError) as error:
+                if event.key.startswith(BY_CALLER):
+                    self.calls[event.key] = event
+            except (KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError) as error:
                 raise JournalError(
                     f"study {self.study!r}: event {event.seq} ({event.kind}) is damaged: {error!r}."
                 ) from error
             except WindwardError as error:
                 raise JournalError(f"study {self.study!r}: event {event.seq} ({event.kind}): {error}") from error
             self.head = event.seq
-            if event.key.startswith(BY_CALLER):
-                self.calls[event.key] = event
 
     def _created(self, event: Event, body: dict[str, Any]) -> None:
-        self.space = _part(Space, decode(body["space"], self.table))
+        if self.head:
+            raise KeyError("a study begins once")
+        self.birth = event.key
         self.policy = _part(Policy, decode(body["policy"], self.table))
-        check.choice("body", "direction", body["direction"], ("maximize", "minimize"))
-        self.direction, self.seed = body["direction"], check.whole("body", "seed", body["seed"], low=0)
+        self.seed = check.whole("body", "seed", body["seed"], low=0)
+        self._declared(event, body)
+
+    def _declared(self, event: Event, body: dict[str, Any]) -> None:
+        """Take a declaration, or what a later one changes."""
+        if "space" in body:
+            space = _part(Space, decode(body["space"], self.table))
+            if self._rows and (list(space.decision), list(space.context)) != (
+                list(self.space.decision),
+                list(self.space.context),
+            ):
+                raise KeyError("another space than the trials have")
+            self.space = space
+        if "outcomes" in body:
+            ((self.outcome, outcome),) = body["outcomes"].items()
+            check.choice("body", "goal", outcome["goal"], GOALS)
+            self.direction = outcome["goal"]
+        if body.get("status_quo") is not None:
+            self.status_quo = self._decision(body["status_quo"])
+        if body.get("horizon") is not None:
+            self.horizon = check.whole("body", "horizon", body["horizon"], low=1)
+
+    def _noted(self, event: Event, body: dict[str, Any]) -> None:
+        if event.trial is not None:  # `changed` stays: a note moves no fit and no stream
+            self._rows[self._of(event).id] = replace(self._of(event), note=body["note"], tags=tuple(body["tags"]))
 
     def _policy_set(self, event: Event, body: dict[str, Any]) -> None:
         self.policy = _part(Policy, decode(body["policy"], self.table))
         self.hyperparameters, self._policy_since = None, event.seq  # another surrogate may mean something else by them
 
     def _asked(self, event: Event, body: dict[str, Any]) -> None:
-        context = body["chosen"] or self._context(body["given"])
+        context = self._context(body["chosen"] or body["given"])
         fit = None if body["fit"] is None else decode(body["fit"], self.table)
         source: Any = "chosen" if body["chosen"] else ("given" if body["given"] else None)
         whole = len(context) == len(self.space.context)
@@ -96,55 +132,84 @@ class History:
                 len(self._rows),
                 self._decision(body["decision"]),
                 context=context,
+                context_planned=context or None,
                 context_source=source,
-                stand_in=body["stand_in"],
+                stand_in=None if body["stand_in"] is None else self._context(body["stand_in"]),
                 asked_at=event.at,
                 context_at=event.at if whole and context else None,
                 turn=self._asks,
+                tags=tuple(body["tags"]),
                 changed=event.seq,
             ),
         )
         self._asks += 1
-        if (
-            fit is not None and body["read"] >= self._policy_since
-        ):  # an ask may be written after the policy it did not know
+        read = check.whole("body", "read", body["read"], low=0)
+        if fit is not None and read >= self._policy_since:  # an ask may be written after the policy it did not know
             self.hyperparameters = fit
-            self.fitted = check.whole("body", "fitted", body.get("fitted", body["read"]), low=0)  # not in older logs
+            self.fitted = check.whole("body", "fitted", body["fitted"], low=0)
 
     def _added(self, event: Event, body: dict[str, Any]) -> None:
         trial = Trial(
             len(self._rows),
             self._decision(body["decision"]),
             context=self._context(body["context"]),
+            context_seen=frozenset(body["context"]),
             context_source="revealed" if body["context"] else None,
-            value=_number(body, "value"),
-            noise=_number(body, "noise"),
+            **self._numbers(body, value_too=True),
             context_at=event.at,
             told_at=event.at,
             changed=event.seq,
         )
         self._grow(event, trial)
+        mark = body["fingerprint"] or fingerprint(trial.decision, trial.context, trial.value, trial.noise)
+        self.imported.count(mark, event.at if body["dated"] else None)
 
     def _context_seen(self, event: Event, body: dict[str, Any]) -> None:
-        trial = self._of(event)
-        context = {**trial.context, **self._context(body["context"])}
-        self._put(event, context=context, context_source=trial.context_source or "revealed", context_at=event.at)
+        trial, seen = self._of(event), self._context(body["context"])
+        context = {**trial.context, **seen}
+        named: dict[str, Any] = {"context_seen": trial.context_seen | set(seen)}
+        if context == trial.context:  # as planned: nothing changes, it is only sure now
+            self._rows[trial.id] = replace(trial, **named)
+            return
+        planned = trial.context_planned or {}
+        otherwise = any(name in planned and planned[name] != value for name, value in seen.items())
+        source = trial.context_source
+        source = "revealed" if source is None or (otherwise and source == "given") else source
+        if trial.set_aside is not None and len(context) == len(self.space.context):  # the value counts again
+            named |= {"value": trial.set_aside, "set_aside": None, "lost": None}
+        self._put(event, context=context, context_source=source, context_at=event.at, **named)
 
     def _told(self, event: Event, body: dict[str, Any]) -> None:
-        numbers = {name: _number(body, name) for name in ("value", "noise")}
         turn = self._of(event).turn
         delay = None if turn is None else self._asks - turn - 1
-        self._put(event, **numbers, told_at=event.at, delay=delay, **self._done(event, body))
+        found = {**self._numbers(body, value_too=True), **self._done(event, body)}
+        self._put(event, **found, set_aside=None, lost=None, told_at=event.at, delay=delay)
 
     def _lost(self, event: Event, body: dict[str, Any]) -> None:
-        self._put(event, lost=body["reason"])
+        aside = {"value": None, "set_aside": self._of(event).value} if body["told"] == SET_ASIDE else {}
+        self._put(event, lost=_text(body["reason"]), **aside)
 
     def _amended(self, event: Event, body: dict[str, Any]) -> None:
-        changes: dict[str, Any] = {name: _number(body, name) for name in ("value", "noise") if name in body}
+        changes = {**self._numbers(body), **self._done(event, body)}
         if "context" in body:
             changes["context"] = {**self._of(event).context, **self._context(body["context"])}
-        self._put(event, **changes, **self._done(event, body))
-        self.amended = event.seq
+            changes["context_seen"] = self._of(event).context_seen | set(body["context"])
+        if "reason" in body:
+            changes["lost"] = _text(body["reason"])
+        self._put(event, **changes)
+        if set(body) - {"v", "reason"}:
+            self.amended = event.seq
+
+    def _numbers(self, body: dict[str, Any], *, value_too: bool = False) -> dict[str, Any]:
+        """Return the value and the noise that a body has; the value must be there where `value_too`."""
+        found: dict[str, Any] = {}
+        if value_too or "values" in body:
+            found["value"] = check.number("body", "value", body["values"][self.outcome])
+        if value_too:
+            found["noise"] = None
+        if body.get("noise"):
+            found["noise"] = check.number("body", "noise", body["noise"][self.outcome])
+        return found
 
     def _done(self, event: Event, body: dict[str, Any]) -> dict[str, Any]:
         """Return the change for a decision that was done differently from what was asked."""
@@ -182,6 +247,7 @@ def _part(kind: type[Part], part: object) -> Part:
     return part
 
 
-def _number(body: dict[str, Any], name: str) -> float | None:
-    # The noise may be missing; a value may not.
-    return None if name == "noise" and body[name] is None else check.number("body", name, body[name])
+def _text(text: object) -> str:
+    if not isinstance(text, str):
+        raise TypeError(f"{text!r:.60} where a text was expected")
+    return text

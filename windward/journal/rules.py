@@ -7,13 +7,13 @@ are decided here: the second one sees the first. An empty list means that the lo
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from windward.errors import TrialError
 from windward.journal.events import VERSION, Draft
-from windward.journal.fold import History
+from windward.journal.fold import SET_ASIDE, History
 from windward.parameters import Value
 from windward.trials import Trial
 
@@ -31,15 +31,15 @@ def find(history: History, call: str, id: object) -> Trial:
 
 
 def reveal(history: History, call: str, id: object, context: Values, at: datetime) -> list[Draft]:
-    """Add what has become known of a trial's context."""
+    """Add what has been seen of a trial's context; what was only given or chosen for it may turn out otherwise, once."""
     trial = find(history, call, id)
     for name, value in context.items():
-        if name in trial.context and trial.context[name] != value:
+        if name in trial.context_seen and trial.context[name] != value:
             raise TrialError(
                 f"{call}: trial {trial.id} has {name}={trial.context[name]!r} already, got {value!r}; to correct it use "
                 f"study.amend({trial.id}, context={{{name!r}: {value!r}}})."
             )
-    news = {name: value for name, value in context.items() if name not in trial.context}
+    news = {name: value for name, value in context.items() if name not in trial.context_seen}
     return [_draft("context_seen", trial.id, at, context=news)] if news else []
 
 
@@ -49,9 +49,9 @@ def tell(
     id: object,
     at: datetime,
     *,
-    value: float,
+    values: Mapping[str, float],
     context: Values,
-    noise: float | None,
+    noise: Mapping[str, float],
     decision: Values | None,
 ) -> list[Draft]:
     """Add a trial's value; saying the same again is harmless, saying something else is an error that changes nothing."""
@@ -59,8 +59,12 @@ def tell(
     drafts = reveal(history, call, id, context, at)
     done = None if decision is None or decision == trial.decision else dict(decision)
     if trial.value is None:
-        return [*drafts, _draft("told", trial.id, at, value=value, noise=noise, decision=done)]
-    given = {"value": (trial.value, value), "noise": (trial.noise, noise), "decision": (trial.decision, decision)}
+        return [*drafts, _draft("told", trial.id, at, values=dict(values), noise=dict(noise), decision=done)]
+    given = {
+        "value": (trial.value, values.get(history.outcome)),
+        "noise": (trial.noise, noise.get(history.outcome)),
+        "decision": (trial.decision, decision),
+    }
     for name, (stored, new) in given.items():
         if new is not None and new != stored:
             raise TrialError(
@@ -71,38 +75,53 @@ def tell(
 
 
 def lose(history: History, call: str, id: object, reason: str, at: datetime) -> list[Draft]:
-    """Give a trial up; a value that comes later still counts."""
+    """Give a trial up. A value that was told without its whole context is set aside; one that comes later counts."""
     trial = find(history, call, id)
-    if trial.value is not None:
+    whole = len(trial.context) == len(history.space.context)
+    if trial.value is not None and whole:
         raise TrialError(
-            f"{call}: trial {trial.id} has a value, {trial.value!r}; only a trial without one can be lost."
+            f"{call}: trial {trial.id} has a value, {trial.value!r}, and it counts; only a trial without a value, or without "
+            f"its whole context, can be lost. To correct the value use study.amend({trial.id}, value=...)."
         )
-    return [] if trial.lost is not None else [_draft("lost", trial.id, at, reason=reason)]
+    if trial.lost is not None:
+        return []
+    told = None if trial.value is None else SET_ASIDE
+    return [_draft("lost", trial.id, at, reason=reason, outcomes=None, told=told)]
 
 
 def amend(history: History, call: str, id: object, changes: Mapping[str, Any], at: datetime) -> list[Draft]:
-    """Correct what was told or revealed earlier."""
+    """Correct what was told or revealed earlier, or why a trial was lost."""
     trial = find(history, call, id)
-    for name in ("value", "noise"):
-        if name in changes and trial.value is None:
-            raise TrialError(f"{call}: trial {trial.id} has no value to amend; use study.tell({trial.id}, ...).")
+    if trial.value is None and ("values" in changes or "noise" in changes):
+        raise TrialError(f"{call}: trial {trial.id} has no value to amend; use study.tell({trial.id}, ...).")
+    if trial.lost is None and "reason" in changes:
+        raise TrialError(f"{call}: trial {trial.id} is not lost, so there is no reason to amend.")
     for name in changes.get("context", {}):
         if name not in trial.context:
             raise TrialError(
                 f"{call}: the context {name!r} of trial {trial.id} is not known yet; use study.reveal({trial.id}, ...)."
             )
-    same = all(
-        changes[name] == getattr(trial, name) for name in ("value", "noise", "decision") if name in changes
-    ) and all(trial.context[name] == value for name, value in changes.get("context", {}).items())
+    now = {
+        "values": {history.outcome: trial.value},
+        "noise": {history.outcome: trial.noise},
+        "decision": trial.decision,
+        "reason": trial.lost,
+    }
+    same = all(changes[name] == entry for name, entry in now.items() if name in changes)
+    same = same and all(trial.context[name] == value for name, value in changes.get("context", {}).items())
     return [] if same else [_draft("amended", trial.id, at, **changes)]
 
 
-def add(
-    history: History, at: datetime, *, decision: Values, context: Values, value: float, noise: float | None
-) -> list[Draft]:
-    """Add a finished trial from elsewhere."""
-    body = {"decision": dict(decision), "context": dict(context), "value": value, "noise": noise}
-    return [_draft("added", len(history), at, **body)]
+def add(history: History, rows: Sequence[Mapping[str, Any]], at: datetime) -> list[Draft]:
+    """Add finished trials from elsewhere; a row with a date happened then."""
+    return [
+        _draft("added", len(history) + place, row.get("at") or at, dated=row.get("at") is not None, **_finished(row))
+        for place, row in enumerate(rows)
+    ]
+
+
+def _finished(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: row[name] for name in ("decision", "context", "values", "noise", "fingerprint")}
 
 
 def _draft(kind: str, trial: int, at: datetime, **body: Any) -> Draft:

@@ -2,6 +2,7 @@
 
     studies(name, format, head, asks)       head: the last seq; asks: the number of trials
     events(study, seq, kind, trial, key, at, recorded_at, body)
+    leases(place, study, holder, until)     who stands in line to ask, by the database's clock
 
 An append is one short transaction that takes the study's row first, so that the order of commits is the order of `seq`
 and conflicting calls are decided inside it. SQLite runs in WAL mode with synchronous=FULL: what a call returned from
@@ -12,29 +13,37 @@ whose key is in the log already is not written again.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windward.codec import dumps
 from windward.errors import JournalError
 from windward.journal.database import Database, sa
 from windward.journal.events import (
+    KINDS,
     NEW_TRIAL,
     Decide,
     Draft,
     Event,
-    checked,
+    born_again,
+    check_complete,
+    check_trials,
     name_taken,
     no_study,
     numbered_keys,
 )
+from windward.journal.line import leases, place_in_line, step_out
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
-# Layout version of the two tables, written with each study.
-FORMAT = 1
+logger = logging.getLogger("windward")
+
+# The format of a study's log, written with each study. Whoever appends to an older one moves it to this.
+FORMAT = 2
+READABLE = (1, 2)
 # The lock under which PostgreSQL makes the tables: any number, the same in every process.
 MAKING_TABLES = 0x77696E64
 
@@ -72,25 +81,34 @@ sa.Index(
 # Statements of every call, built once: building one takes as long as running it.
 _study, _key = sa.bindparam("a_study", type_=sa.Text), sa.bindparam("a_key", type_=sa.Text)
 _after = sa.bindparam("an_after", type_=sa.Integer)
-# SQLite has locked the whole file by then and ignores FOR UPDATE.
-_TAKE = (
-    sa.select(_studies.c.head, _studies.c.asks, _studies.c.format)
-    .where(_studies.c.name == _study)
-    .with_for_update(key_share=True)
+_born = sa.select(_events.c.key).where(_events.c.study == _study, _events.c.seq == 1).scalar_subquery()
+_STATE = sa.select(_studies.c.head, _studies.c.asks, _studies.c.format, _born.label("birth")).where(
+    _studies.c.name == _study
 )
+# SQLite has locked the whole file by then and ignores FOR UPDATE.
+_TAKE = _STATE.with_for_update(key_share=True, of=_studies)
 _MOVE = (
-    _studies.update().where(_studies.c.name == _study).values(head=sa.bindparam("a_head"), asks=sa.bindparam("an_asks"))
+    _studies.update()
+    .where(_studies.c.name == _study)
+    .values(head=sa.bindparam("a_head"), asks=sa.bindparam("an_asks"), format=FORMAT)
 )
 _MOVE_TIMED = _MOVE.returning(sa.func.clock_timestamp())
-_FORMAT_OF = sa.select(_studies.c.format).where(_studies.c.name == _study)
 _OF_STUDY = sa.select(_events).where(_events.c.study == _study)
 _UNREAD = _OF_STUDY.where(_events.c.seq > _after).order_by(_events.c.seq)
 # A union of two index searches: with OR in place of it SQLite reads the whole study.
 _UNREAD_OR_KEY = sa.union_all(
     _OF_STUDY.where(_events.c.seq > _after), _OF_STUDY.where(_events.c.key == _key, _events.c.seq <= _after)
 ).order_by("seq")
-_BIRTH = sa.select(_events.c.key).where(_events.c.study == _study, _events.c.seq == 1)
+_TRIALS = sa.select(sa.func.count()).where(_events.c.study == _study, _events.c.kind.in_(NEW_TRIAL))
 _INSERT = _events.insert()
+
+
+class _State(NamedTuple):
+    """What a study's row says, and the key of its first event."""
+
+    head: int
+    asks: int
+    birth: str | None
 
 
 class SqlJournal:
@@ -104,11 +122,13 @@ class SqlJournal:
     def __init__(self, url: str, *, create: bool = True, retry_seconds: float = 60.0) -> None:
         self._database = Database(url, create=create, retry_seconds=retry_seconds)
         try:
-            missing = not self._database.run(lambda connection: sa.inspect(connection).has_table("events"), write=False)
-            if missing and not create:
+            tables = self._database.run(lambda connection: sa.inspect(connection).get_table_names(), write=False)
+            if "events" not in tables and not create:
                 raise JournalError(f"{self!r}: this database holds no studies.")
-            if missing:  # only then: a reader needs no right to write
+            if "events" not in tables:  # only then: a reader needs no right to write
                 self._database.run(self._make_tables)
+            self._has_line = "events" not in tables or leases.name in tables  # older databases have none
+            self._line_refused = False
         except (TypeError, ValueError) as error:  # of the driver, about an option or a path it cannot take
             raise self._database.unusable(error) from error
 
@@ -132,44 +152,70 @@ class SqlJournal:
         return self._database.run(write)
 
     def append(
-        self, study: str, decide: Decide, *, key: str, after: int, expected_asks: int | None = None
+        self,
+        study: str,
+        decide: Decide,
+        *,
+        key: str,
+        after: int,
+        birth: str | None = None,
+        expected_asks: int | None = None,
     ) -> list[Event] | None:
         """Write what `decide` returns for the unread events; None where the number of trials has moved."""
 
         def write(connection: Connection) -> list[Event] | None:
-            head, asks = self._take(connection, study)
-            if after > head:
-                raise JournalError(f"{self!r}: study {study!r} was deleted and begun again; open it again.")
+            state = self._take(connection, study, birth)
+            if after > state.head:
+                raise born_again(study)
             rows = self._read(connection, study, after, key)
             unread = [event for event in rows if event.seq > after]
-            if any(event.key == key for event in rows):
-                return unread
-            if expected_asks is not None and expected_asks != asks:
+            check_complete(study, unread, after, state.head)
+            known = any(event.key == key for event in rows)
+            if expected_asks is not None and expected_asks != state.asks and not known:
+                check_trials(study, connection.execute(_TRIALS, {"a_study": study}).scalar_one(), state.asks)
                 return None
-            return unread + self._write(connection, study, decide(unread), key, head=head, asks=asks)
+            if expected_asks is not None and self._has_line:
+                step_out(connection, study, key)
+            if known:
+                return unread
+            return unread + self._write(connection, study, decide(unread), key, head=state.head, asks=state.asks)
 
         return self._database.run(write)
 
-    def read(self, study: str, after: int = 0) -> list[Event]:
+    def read(self, study: str, after: int = 0, *, birth: str | None = None) -> list[Event]:
         """Return the events after `after`, in order."""
 
         def events(connection: Connection) -> list[Event]:
-            row = connection.execute(_FORMAT_OF, {"a_study": study}).first()
-            if row is None:
-                raise no_study(study, self._names(connection))
-            self._check_format(study, row.format)
-            return self._read(connection, study, after)
+            state = self._state(connection, _STATE, study, birth)
+            if after > state.head:
+                raise born_again(study)
+            found = self._read(connection, study, after)
+            check_complete(study, found, after, state.head)
+            if after == 0 and all(
+                event.kind in KINDS for event in found
+            ):  # an unknown kind is named by whoever folds it
+                check_trials(study, sum(event.kind in NEW_TRIAL for event in found), state.asks)
+            return found
 
         return self._database.run(events, write=False)
+
+    def lease(self, study: str, holder: str, seconds: float) -> int:
+        """Stand in line for a study, or leave it with 0 seconds; return how many stand before `holder`."""
+        if not self._has_line and not self._line_refused:
+            try:
+                self._database.run(self._make_tables)
+                self._has_line = True
+            except JournalError as error:  # a role without the right to make tables: it goes without a line
+                self._line_refused = True
+                logger.warning("%r: asks of several processes are not put in line: %s", self, error)
+        return place_in_line(self._database, study, holder, seconds) if self._has_line else 0
 
     def birth(self, study: str) -> str:
         """Return the key of a study's first event, which another study of the same name has not."""
 
         def first(connection: Connection) -> str | None:
-            key: str | None = connection.execute(_BIRTH, {"a_study": study}).scalar()
-            if key is None and connection.execute(_FORMAT_OF, {"a_study": study}).first() is None:
-                raise no_study(study, self._names(connection))
-            return key
+            found: str | None = self._state(connection, _STATE, study, None).birth
+            return found
 
         return self._database.run(first, write=False) or ""  # without a first event: whoever reads it says so
 
@@ -181,9 +227,9 @@ class SqlJournal:
         """Delete a study and its events."""
 
         def gone(connection: Connection) -> None:
-            self._take(
-                connection, study, any_format=True
-            )  # first, like every writer: nobody waits for each other in a ring
+            # The row first, like every writer: nobody waits for each other in a ring. Any format, however damaged, can go.
+            if connection.execute(_TAKE, {"a_study": study}).first() is None:
+                raise no_study(study, self._names(connection))
             connection.execute(_events.delete().where(_events.c.study == study))
             connection.execute(_studies.delete().where(_studies.c.name == study))
 
@@ -197,15 +243,31 @@ class SqlJournal:
         if self._database.kind == "postgresql":  # two that find none at once: the second waits, then finds them
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MAKING_TABLES)))
         _metadata.create_all(connection)
+        leases.create(connection, checkfirst=True)
 
-    def _take(self, connection: Connection, study: str, *, any_format: bool = False) -> tuple[int, int]:
-        """Take the study's row, so that every other writer waits until this commit; return its head and asks."""
-        row = connection.execute(_TAKE, {"a_study": study}).first()
+    def _take(self, connection: Connection, study: str, birth: str | None) -> _State:
+        """Take the study's row, so that every other writer waits until this commit; return what it says."""
+        return self._state(connection, _TAKE, study, birth)
+
+    def _state(self, connection: Connection, query: sa.Executable, study: str, birth: str | None) -> _State:
+        """Return what a study's row says, or raise where there is none or it is another study's."""
+        row = connection.execute(query, {"a_study": study}).first()
         if row is None:
             raise no_study(study, self._names(connection))
-        if not any_format:
-            self._check_format(study, row.format)
-        return row.head, row.asks
+        if row.format not in READABLE:
+            raise JournalError(
+                f"{self!r}: study {study!r} has format {row.format!r}, this Windward reads {' and '.join(map(str, READABLE))}; "
+                "use a newer Windward."
+            )
+        if not isinstance(row.head, int) or not isinstance(row.asks, int):
+            raise JournalError(
+                f"study {study!r} is damaged: it counts {row.head!r} events and {row.asks!r} trials; restore a copy."
+            )
+        if birth is not None and row.birth is None:
+            raise JournalError(f"study {study!r} is damaged: event 1 is missing; restore a copy.")
+        if birth is not None and row.birth != birth:
+            raise born_again(study)
+        return _State(row.head, row.asks, row.birth)
 
     @staticmethod
     def _names(connection: Connection) -> list[str]:
@@ -216,12 +278,6 @@ class SqlJournal:
         query = sa.select(_events.c.seq).where(_events.c.study == study, _events.c.key == key)
         return connection.execute(query).first() is not None
 
-    def _check_format(self, study: str, format: int) -> None:
-        if format != FORMAT:
-            raise JournalError(
-                f"{self!r}: study {study!r} has format {format}, this Windward reads {FORMAT}; use a newer Windward."
-            )
-
     def _read(self, connection: Connection, study: str, after: int, key: str | None = None) -> list[Event]:
         """Return the events after `after` in order, and before them the one with this key, wherever it is."""
         query: sa.Executable
@@ -231,18 +287,17 @@ class SqlJournal:
 
     def _event(self, study: str, row: Any) -> Event:
         try:
-            event = Event(
+            return Event(
                 row.seq,
                 row.kind,
                 row.trial,
                 row.key,
-                datetime.fromisoformat(row.at),
-                datetime.fromisoformat(row.recorded_at),
-                json.loads(row.body),
+                _time(row.at),
+                _time(row.recorded_at),
+                json.loads(row.body, parse_constant=_no_constant),
             )
         except (TypeError, ValueError, RecursionError) as error:
             raise JournalError(f"{self!r}: study {study!r}, event {row.seq} cannot be read ({error}).") from error
-        return checked(event, study)
 
     def _write(
         self, connection: Connection, study: str, drafts: Sequence[Draft], key: str, *, head: int, asks: int
@@ -277,3 +332,14 @@ def _row(study: str, event: Event) -> dict[str, Any]:
         "recorded_at": event.recorded_at.isoformat(),
         "body": dumps(event.body),
     }
+
+
+def _time(text: str) -> datetime:
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        raise ValueError(f"its time {text!r} has no time zone")
+    return found
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number JSON knows")

@@ -83,6 +83,8 @@ def _hover(trial: Trial) -> str:
     lines += [f"{plain(name)} = {plain(number(value))} (context)" for name, value in trial.context.items()]
     if trial.value is not None:
         lines.append(f"value = {number(trial.value)}")
+    if trial.set_aside is not None:
+        lines.append(f"value set aside = {number(trial.set_aside)}")
     if trial.lost is not None:
         lines.append(f"lost: {plain(trial.lost)}")
     return "<br>".join(lines)
