@@ -19,7 +19,7 @@ from typing import Any
 import fuzz_oracle as oracle
 import fuzz_worker
 from fuzz_case import Case
-from fuzz_oracle import NEW, Failure, Kept, expect
+from fuzz_oracle import Kept, expect
 from fuzz_spaces import random_space, random_values
 
 import windward as ww
@@ -47,8 +47,6 @@ def damage(case: Case) -> None:
             source.backup(target)
         harm = case.chance.choices([harm for harm, *_ in HARMS], [weight for _, weight, _ in HARMS])[0]
         kind = next(kind for each, _, kind in HARMS if each is harm)
-        if kind in ("counts", "plausible") and not NEW:
-            continue
         with contextlib.closing(sqlite3.connect(copy)) as target:
             try:
                 said = harm(target, case.chance, case.name, case.head)
@@ -164,7 +162,7 @@ NO_TRIAL = ("created", "policy_set", "declared", "noted")
 HARMS: tuple[tuple[Callable[..., str | None], float, str], ...] = (
     (_lost_event, 3, "counts"),
     (_counts, 2, "counts"),
-    (_time, 1, "counts" if not NEW else "broken"),
+    (_time, 1, "broken"),
     (_format, 0.5, "broken"),
     (_kind, 1, "broken"),
     (_body, 2, "broken"),
@@ -182,7 +180,7 @@ def remake(case: Case) -> None:
     old, trials = case.study, len(case.kept)
     journal = case.journal if isinstance(case.journal, str) else old.journal
     case.attempt("remake", "delete_study", lambda: ww.delete_study(case.name, journal=journal))
-    again = case.chance.random() < 0.8 and NEW
+    again = case.chance.random() < 0.8
     calls = _every_call(case, old, trials)
     if not again:
         for said, call in calls:
@@ -313,11 +311,8 @@ def _kept(trial: Trial) -> Kept:
         trial.turn,
         context,
         context if chosen else {},
-        firm=frozenset() if chosen else frozenset(context),
+        seen=trial.context_seen,
         value=trial.value,
         noise=trial.noise,
         delay=trial.delay,
     )
-
-
-__all__ = ["Failure", "damage", "remake", "share"]

@@ -1,7 +1,7 @@
 """What must hold: a model of each trial in plain Python, made from the calls alone, and checks of what a study hands out.
 
-A rule of the model returns every outcome that would be right: the trial as it then is, or the class of the refusal. There
-is one for almost every call; two where the documentation leaves it open.
+A rule of the model returns what would be right: the trial as it then is, or the class of the refusal; `Wrong` is raised for
+input that must be refused whatever the trial is.
 """
 
 from __future__ import annotations
@@ -26,9 +26,6 @@ from windward.trials import Trial
 LARGEST = 1e150
 # How far, relative to the sizes of its terms, a suggestion may break a linear constraint.
 CONSTRAINTS_HOLD_TO = 1e-6
-# The rules of log format 2: contexts planned and seen, lost trials that come back, texts, births, counts.
-NEW = "context_planned" in Trial.__dataclass_fields__
-UNSURE: Any = object()  # a field that the rules leave open
 
 
 class Failure(AssertionError):
@@ -48,10 +45,10 @@ class Kept:
     turn: int | None  # how many were asked before it; None: it was added
     context: dict[str, Any] = field(default_factory=dict)
     given: dict[str, Any] = field(default_factory=dict)  # of the context, when it was asked
-    firm: frozenset[str] = frozenset()  # contexts that were revealed: another value is refused
-    loose: frozenset[str] = frozenset()  # given, then said again or amended: another value may be refused
+    seen: frozenset[str] = frozenset()  # contexts that were revealed, told or amended: another value is refused
     value: float | None = None
     noise: float | None = None
+    set_aside: float | None = None  # told without its whole context, then lost
     lost: str | None = None
     delay: int | None = None
 
@@ -125,12 +122,10 @@ def clean_values(
 
 
 def clean_text(text: object) -> str:
-    """Return a text that may enter the log."""
-    if not isinstance(text, str) or not text:
+    """Return a text that may enter the log: no half surrogate pair, no control character but newline and tab."""
+    if not isinstance(text, str) or not text.strip():
         raise Wrong
-    if NEW and any(
-        0xD800 <= ord(c) <= 0xDFFF or (ord(c) < 32 and c not in "\n\t") or 127 <= ord(c) < 160 for c in text
-    ):
+    if any(0xD800 <= ord(c) <= 0xDFFF or (ord(c) < 32 and c not in "\n\t") or 127 <= ord(c) < 160 for c in text):
         raise Wrong
     return text
 
@@ -138,27 +133,20 @@ def clean_text(text: object) -> str:
 # -- what calls do to a trial ----------------------------------------------------------------------------------------
 
 
-def after_reveal(kept: Kept, space: Space, context: object) -> list[Outcome]:
+def after_reveal(kept: Kept, space: Space, context: object) -> Outcome:
     clean = clean_values(space.context, context, partial=True)
     if not clean:
         raise Wrong
     return _seen(kept, space, clean)
 
 
-def _seen(kept: Kept, space: Space, context: dict[str, Any]) -> list[Outcome]:
-    others = {name for name, value in context.items() if name in kept.context and kept.context[name] != value}
-    same = {name for name in context if name in kept.context} - others
-    if others & kept.firm or (others and not NEW):
-        return [ww.TrialError]
-    result = replace(
-        kept,
-        context={**kept.context, **context},
-        firm=kept.firm | (set(context) - same),
-        loose=kept.loose | (same - kept.firm),
-    )
-    if result.lost is not None and result.value is not None and len(result.context) == len(space.context):
-        result = replace(result, lost=None, delay=UNSURE)  # its value counts after all
-    return [result, ww.TrialError] if others & kept.loose else [result]
+def _seen(kept: Kept, space: Space, context: dict[str, Any]) -> Outcome:
+    if any(name in kept.seen and kept.context[name] != value for name, value in context.items()):
+        return ww.TrialError
+    result = replace(kept, context={**kept.context, **context}, seen=kept.seen | set(context))
+    if result.set_aside is not None and len(result.context) == len(space.context):  # its value counts after all
+        result = replace(result, value=result.set_aside, set_aside=None, lost=None)
+    return result
 
 
 def clean_told(space: Space, value: object, context: object, noise: object, decision: object) -> tuple[Any, ...]:
@@ -171,45 +159,30 @@ def clean_told(space: Space, value: object, context: object, noise: object, deci
     )
 
 
-def after_tell(
-    kept: Kept,
-    asks: int,
-    number: float,
-    seen: dict[str, Any],
-    deviation: float | None,
-    done: dict[str, Any] | None,
-    space: Space,
-) -> list[Outcome]:
-    outcomes: list[Outcome] = []
-    for one in _seen(kept, space, seen) if seen else [kept]:
-        if isinstance(one, type):
-            outcomes.append(one)
-            continue
-        told = replace(one, value=number, decision=done or one.decision, lost=None)
-        same = number == kept.value and deviation in (None, kept.noise) and done in (None, kept.decision)
-        if kept.value is None:
-            delay = None if kept.turn is None else asks - kept.turn - 1
-            outcomes.append(replace(told, noise=deviation, delay=delay))
-        elif kept.lost is not None:  # told before, lost without its context, told again
-            outcomes += [replace(told, noise=each, delay=UNSURE) for each in (deviation, kept.noise)]
-            outcomes += [] if same else [ww.TrialError]
-        else:
-            outcomes.append(one if same else ww.TrialError)
-    return outcomes
+def after_tell(kept: Kept, space: Space, asks: int, told: tuple[Any, ...]) -> Outcome:
+    """Return the trial after what `clean_told` returns was told, and `asks` trials were asked."""
+    value, context, noise, done = told
+    result = _seen(kept, space, context)
+    if isinstance(result, type):
+        return result
+    if kept.value is None:
+        delay = None if kept.turn is None else asks - kept.turn - 1
+        decision = result.decision if done is None else done
+        return replace(result, value=value, noise=noise, decision=decision, set_aside=None, lost=None, delay=delay)
+    same = value == kept.value and noise in (None, kept.noise) and done in (None, kept.decision)
+    return result if same else ww.TrialError
 
 
-def after_lose(kept: Kept, space: Space, reason: object, *, blind: bool) -> list[Outcome]:
+def after_lose(kept: Kept, space: Space, reason: object) -> Outcome:
     text = clean_text(reason)
+    if kept.value is not None and len(kept.context) == len(space.context):
+        return ww.TrialError
     if kept.lost is not None:
-        return [kept]
-    if kept.value is not None and (not NEW or len(kept.context) == len(space.context)):
-        return [ww.TrialError]
-    lost = replace(kept, lost=text)
-    # A policy that looks at no contexts has use for a value without one.
-    return [lost, ww.TrialError] if kept.value is not None and blind else [lost]
+        return kept
+    return replace(kept, lost=text, value=None, set_aside=kept.value)
 
 
-def after_amend(kept: Kept, space: Space, changes: Mapping[str, Any]) -> list[Outcome]:
+def after_amend(kept: Kept, space: Space, changes: Mapping[str, Any]) -> Outcome:
     changes = {name: entry for name, entry in changes.items() if entry is not None}
     clean: dict[str, Any] = {}
     if "value" in changes:
@@ -224,21 +197,19 @@ def after_amend(kept: Kept, space: Space, changes: Mapping[str, Any]) -> list[Ou
     if not changes or ("context" in changes and not context):
         raise Wrong
     if ({"value", "noise"} & set(clean) and kept.value is None) or not set(context) <= set(kept.context):
-        return [ww.TrialError]
+        return ww.TrialError
     if "lost" in clean and kept.lost is None:
-        return [ww.TrialError]
-    moved = {name for name, value in context.items() if name not in kept.firm}
-    result = replace(kept, **clean, context={**kept.context, **context}, loose=kept.loose | moved)
-    if kept.lost is not None and {"value", "noise"} & set(clean):
-        return [result, replace(result, lost=None, delay=UNSURE), ww.TrialError]
-    return [result]
+        return ww.TrialError
+    changed = {**kept.context, **context}
+    same = changed == kept.context and all(getattr(kept, name) == entry for name, entry in clean.items())
+    return kept if same else replace(kept, **clean, context=changed, seen=kept.seen | set(context))
 
 
 def after_add(space: Space, decision: object, value: object, context: object, noise: object) -> Kept:
     done = clean_values(space.decision, decision)
     seen = clean_values(space.context, {} if context is None else context)
     deviation = None if noise is None else clean_number(noise, 0.0)
-    return Kept(done, done, None, seen, firm=frozenset(seen), value=clean_number(value), noise=deviation)
+    return Kept(done, done, None, seen, seen=frozenset(seen), value=clean_number(value), noise=deviation)
 
 
 # -- what a study hands out ------------------------------------------------------------------------------------------
@@ -246,21 +217,21 @@ def after_add(space: Space, decision: object, value: object, context: object, no
 
 def difference(kept: Kept, trial: Trial) -> str | None:
     """Return in what a trial is not as it should be."""
-    lost = trial.lost if NEW or trial.value is None else None  # before, the reason stayed
     pairs = {
         "decision": (kept.decision, dict(trial.decision)),
+        "planned": (kept.asked if kept.asked != kept.decision else None, _planned(kept, trial)),
         "context": (kept.context, dict(trial.context)),
+        "context_planned": (kept.given, dict(trial.context_planned or {})),
+        "context_seen": (kept.seen, trial.context_seen),
         "value": (kept.value, trial.value),
         "noise": (kept.noise, trial.noise),
-        "lost": (kept.lost, lost),
+        "set_aside": (kept.set_aside, trial.set_aside),
+        "lost": (kept.lost, trial.lost),
         "state": (kept.state, trial.state),
-        "delay": (trial.delay if kept.delay is UNSURE else kept.delay, trial.delay),
+        "delay": (kept.delay, trial.delay),
         "turn": (kept.turn, trial.turn),
         "asked_at": (kept.turn is None, trial.asked_at is None),
-        "planned": (kept.asked if kept.asked != kept.decision else None, _planned(kept, trial)),
     }
-    if NEW:
-        pairs["context_planned"] = (kept.given if _otherwise(kept) else None, _context_planned(kept, trial))
     for name, (right, found) in pairs.items():
         if right != found:
             return f"its {name} should be {right!r} and is {found!r}"
@@ -271,15 +242,6 @@ def _planned(kept: Kept, trial: Trial) -> dict[str, Any] | None:
     # Done otherwise and then amended back, both are there and the same.
     planned = None if trial.planned is None else dict(trial.planned)
     return None if planned == kept.decision else planned
-
-
-def _otherwise(kept: Kept) -> bool:
-    return any(kept.context[name] != value for name, value in kept.given.items())
-
-
-def _context_planned(kept: Kept, trial: Trial) -> dict[str, Any] | None:
-    planned: Any = trial.context_planned  # type: ignore[attr-defined]
-    return dict(planned) if planned and (_otherwise(kept) or dict(planned) != kept.given) else None
 
 
 def check_decision(space: Space, decision: Mapping[str, Any], *, constrained: bool = True) -> None:
