@@ -12,7 +12,11 @@ ifneq ($(TORCH),)
 CONSTRAINTS := $(VENV)/constraints.txt
 endif
 
-.PHONY: demo test docs lint types layers package bench reproduction screenshots clean help
+# How long the fuzzer runs, and from which case on: make fuzz SECONDS=600 SEED=100000
+SECONDS ?= 3600
+SEED ?= 0
+
+.PHONY: demo test fuzz docs lint types layers package bench reproduction screenshots clean help
 
 help:  ## say what each target does
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /: /'
@@ -22,6 +26,9 @@ demo: $(VENV)/.installed  ## install, then run the main job
 
 test: $(VENV)/.installed-test  ## install what the tests need, then run them
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+fuzz: $(VENV)/.installed-test  ## random studies with an oracle of what must hold, for an hour
+	$(BIN)/python tests/fuzz.py --seconds $(SECONDS) --seed $(SEED)
 
 docs: $(VENV)/.installed-docs  ## build the documentation into site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

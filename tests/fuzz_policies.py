@@ -1,0 +1,240 @@
+"""Random policies for the fuzzer: every published method that needs no data, and any combination of parts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+from fuzz_spaces import random_value
+
+import windward as ww
+from windward.declare import methods
+from windward.parameters import Categorical
+from windward.policy import Policy
+from windward.space import Space
+
+
+def random_policy(chance: Random, space: Space, scale: float) -> Policy:
+    """Return a policy, or raise what its parts raise when they are put together; quick enough for many asks."""
+    if chance.random() < 0.35:
+        return _published(chance, space, scale)
+    objective, feedback = _objective(chance, scale), _feedback(chance, scale)
+    return Policy(
+        context_model=_context_model(chance, space),
+        objective=objective,
+        belief=_belief(chance, objective, feedback),
+        feedback=feedback,
+        context_rule=_rule(chance),
+        surrogate=_surrogate(chance, space),
+        maximize=_maximizer(chance),
+        design=_design(chance),
+        report=_report(chance, scale),
+    )
+
+
+def _published(chance: Random, space: Space, scale: float) -> Policy:
+    known = methods()
+    name = chance.choice(sorted(known))
+    arguments: dict[str, Any] = {}
+    if name in ("ts_bocu", "ucb_bocu_1", "ucb_bocu_2", "ucb_so", "ucb_ro"):
+        arguments["reference"] = _known(chance, space)
+    if name == "ts_bocu":
+        arguments["objective"] = _objective(chance, scale)
+    if name in ("ucb_bocu_1", "ucb_bocu_2"):
+        arguments |= {"divergence": _divergence(chance, slopes=True), "radius": _radius(chance)}
+    if "bqo" in name:
+        arguments["samples"] = _known(chance, space)
+        if name.startswith(("drbqo", "emp_drbqo", "maximin")):
+            arguments["radius"] = chance.choice((0.0, 0.1, 1.0))
+    if name == "mtbo":
+        arguments["folds"] = _known(chance, space)
+    if name in ("gp_ucb_sdf", "gp_ts_sdf"):
+        arguments |= {"worst": -scale, "patience": _patience(chance)}
+    small = {"sbo_kde": "samples", "drbo_kde": "samples", "drbo_mmd": "points", "drbo_mmd_minimax": "points"}
+    if name in small or name == "stable_opt":
+        arguments[small.get(name, "points")] = chance.randint(4, 16)
+    policy = known[name](**arguments)
+    return replace(policy, maximize=_maximizer(chance), design=_design(chance))
+
+
+def _context_model(chance: Random, space: Space) -> Any:
+    elsewhere = chance.choice((0, 0, 5))
+    return chance.choice(
+        (
+            ww.NoContext,
+            lambda: ww.Empirical(elsewhere),
+            lambda: ww.KernelDensity(chance.randint(1, 16), elsewhere),
+            lambda: ww.KernelDensity(12),
+            lambda: ww.Box(chance.choice((0.0, 1.0, 2.0)), chance.randint(1, 12)),
+            lambda: ww.Grid(chance.randint(1, 12)),
+            lambda: _known(chance, space),
+        )
+    )()
+
+
+def _known(chance: Random, space: Space) -> ww.Known:
+    if not space.context:
+        return ww.Known({"demand": [0.1, 0.9]})  # describes a context that the space has not: refused
+    if chance.random() < 0.2:
+        return ww.Known(distributions={n: _law(chance, p) for n, p in space.context.items()}, count=8)
+    count = chance.randint(1, 6)
+    points = {n: [random_value(chance, p) for _ in range(count)] for n, p in space.context.items()}
+    plain = {n: [v.item() if hasattr(v, "item") else v for v in column] for n, column in points.items()}
+    weights = [1.0 / count] * count if chance.random() < 0.5 else None
+    return ww.Known(plain, weights)
+
+
+def _law(chance: Random, parameter: Any) -> Any:
+    if isinstance(parameter, Categorical):
+        return [1.0 / parameter.width] * parameter.width
+    low = 1.0 if parameter.low is None else float(parameter.low)
+    span = 1.0 if parameter.high is None else float(parameter.high) - low
+    return ww.Distribution("uniform", {"loc": low, "scale": span})
+
+
+def _divergence(chance: Random, *, slopes: bool = False) -> Any:
+    """Return a divergence; one whose slope in the radius exists whatever the contexts where `slopes` are needed."""
+    smooth = ww.MMD(0.5, 1e-6, 1e-6)
+    mmd = smooth if slopes else ww.MMD(1.0, tolerance=1e-6)
+    return chance.choice((ww.TotalVariation(), ww.ChiSquare(), ww.KullbackLeibler(), smooth, mmd, ww.Wasserstein()))
+
+
+def _radius(chance: Random) -> Any:
+    return chance.choice(
+        (0.0, 1e-9, 0.1, 0.5, 3.0, ww.Decay(0.3), ww.KernelRate(), ww.KirschnerRate(0.1), ww.MicheliRate(1.0, 2))
+    )
+
+
+def _objective(chance: Random, scale: float) -> Any:
+    divergence, smooth, radius = _divergence(chance), _divergence(chance, slopes=True), _radius(chance)
+    return chance.choice(
+        (
+            ww.Expected,
+            ww.Minimum,
+            lambda: ww.Robust(divergence, radius),
+            lambda: ww.Robust(divergence, radius),
+            lambda: ww.LipschitzRobust(radius),
+            lambda: ww.Tradeoff(smooth, radius, chance.choice((0.0, 1.0)), chance.choice((0.0, 1.0, 3.0))),
+            lambda: ww.Sensitivity(smooth),
+            lambda: ww.MeanRisk(smooth, chance.choice((0.0, 1.0))),
+            lambda: ww.MeanVariance(chance.choice((0.0, 0.5))),
+            lambda: ww.Satisficing(divergence, chance.choice((0.0, scale, -scale))),
+            lambda: ww.VaR(chance.choice((0.05, 0.5))),
+            lambda: ww.CVaR(chance.choice((0.05, 0.5, 1.0))),
+            lambda: ww.BocuOne(divergence, radius),
+            lambda: ww.BocuTwo(smooth, radius),
+            lambda: ww.MidpointRobust(ww.MMD(1.0, 1e-6), radius),
+        )
+    )()
+
+
+def _belief(chance: Random, objective: Any, feedback: Any) -> Any:
+    """Return a belief, most often one that goes with the objective and the feedback."""
+    any_one = chance.random() < 0.1
+    delayed = (ww.delayed_width(),) if any_one or isinstance(feedback, ww.Censor) else ()
+    width = chance.choice((0.0, 1.0, 1.5, ww.HuangWidth(1), ww.MicheliWidth(), *delayed))
+    beliefs = [ww.Thompson(width), ww.Thompson(), ww.PosteriorMean()]
+    if any_one or objective.monotone:
+        beliefs += [ww.UpperConfidence(width), ww.UpperConfidence(width), ww.UpperConfidence()]
+    if any_one or isinstance(objective, ww.Expected):
+        beliefs.append(ww.ExpectedImprovement())
+    return chance.choice(beliefs)
+
+
+def _patience(chance: Random) -> Any:
+    return chance.choice((0, 1, 5, timedelta(0), timedelta(minutes=1), timedelta(days=3)))
+
+
+def _feedback(chance: Random, scale: float) -> Any:
+    censor = ww.Censor(chance.choice((-scale, 0.0, -5 * scale)), _patience(chance), chance.choice(("use", "drop")))
+    return chance.choice((ww.Ignore(), ww.Hallucinate(), ww.Hallucinate(), censor))
+
+
+def _rule(chance: Random) -> Any:
+    chosen = chance.choice((ww.MostUncertain(), ww.HighestImprovement(), ww.Uniform()))
+    return ww.Nature() if chance.random() < 0.7 else chosen
+
+
+def _surrogate(chance: Random, space: Space) -> Any:
+    each = (0.4,) * (len(space.decision) + len(space.context))
+    fixed = chance.choice(
+        (None, None, None, ww.Hyperparameters(0.0, (0.5,), 1.0, 0.01), ww.Hyperparameters(0.1, each, 2.0, 0.1))
+    )
+    outcome = chance.choice((ww.Standardize(), ww.Standardize(), ww.SoftClip(2.0), ww.Unscaled()))
+    kernel = chance.choice(("squared_exponential", "squared_exponential", "matern52"))
+    refit = chance.choice((0.0, 0.05, 0.5, 5.0))
+    return ww.GaussianProcess(kernel, outcome=outcome, fixed=fixed, tasks=chance.random() < 0.15, refit=refit)
+
+
+def _maximizer(chance: Random) -> Any:
+    if chance.random() < 0.15:
+        return ww.OverGrid(chance.randint(2, 5))
+    apart = chance.choice((0.0, 0.0125, 0.0125, 0.2))
+    return ww.MultiStart(chance.randint(1, 48), chance.randint(1, 3), chance.choice((1, 5, 8)), apart=apart)
+
+
+def _design(chance: Random) -> Any:
+    return ww.RandomDesign() if chance.random() < 0.05 else ww.Sobol(chance.choice((0, 1, 2, 3, 4)))
+
+
+def _report(chance: Random, scale: float) -> Any:
+    objective = _objective(chance, scale) if chance.random() < 0.3 else None
+    return ww.Report(objective, chance.choice(("space", "space", "evaluated")))
+
+
+# Each must be refused with a `WindwardError` when it is made.
+BAD_PARTS: tuple[Callable[[], object], ...] = (
+    lambda: ww.Policy(context_model=None),
+    lambda: ww.Policy(context_model=ww.KernelDensity),
+    lambda: ww.Policy(context_model=ww.Expected()),
+    lambda: ww.Policy(context_model=ww.Empirical(), objective=ww.Empirical()),
+    lambda: ww.Policy(context_model=ww.Empirical(), belief=ww.Sobol()),
+    lambda: ww.Policy(context_model=ww.Empirical(), objective=ww.Sensitivity(ww.ChiSquare())),
+    lambda: ww.Policy(context_model=ww.NoContext(), context_rule=ww.Uniform()),
+    lambda: ww.KernelDensity(0),
+    lambda: ww.KernelDensity(True),
+    lambda: ww.KernelDensity(1.5),
+    lambda: ww.Empirical(-1),
+    lambda: ww.Box(-1.0),
+    lambda: ww.Box(math.nan),
+    lambda: ww.Grid("9"),
+    lambda: ww.Known(),
+    lambda: ww.Known({"c": []}),
+    lambda: ww.Known({"c": [1, 2]}, [0.5]),
+    lambda: ww.Known({"c": [1, 2]}, [0.9, 0.9]),
+    lambda: ww.Known({"c": [1, 2]}, [math.nan, 1.0]),
+    lambda: ww.Robust(ww.ChiSquare(), -0.1),
+    lambda: ww.Robust(ww.ChiSquare(), math.inf),
+    lambda: ww.Robust(ww.ChiSquare, 0.1),
+    lambda: ww.Robust(5, 0.1),
+    lambda: ww.CVaR(0.0),
+    lambda: ww.CVaR(1.5),
+    lambda: ww.VaR(math.nan),
+    lambda: ww.Satisficing(ww.ChiSquare(), math.nan),
+    lambda: ww.Satisficing(ww.ChiSquare(), 10**400),
+    lambda: ww.UpperConfidence(-1.0),
+    lambda: ww.UpperConfidence("1"),
+    lambda: ww.Censor(math.nan, 1),
+    lambda: ww.Censor(0.0, -1),
+    lambda: ww.Censor(0.0, timedelta(-1)),
+    lambda: ww.Censor(0.0, 1, "later"),
+    lambda: ww.GaussianProcess("cubic"),
+    lambda: ww.GaussianProcess(refit=-1.0),
+    lambda: ww.MultiStart(0),
+    lambda: ww.MultiStart(tolerance=0.0),
+    lambda: ww.OverGrid(1),
+    lambda: ww.Sobol(-1),
+    lambda: ww.Report("mean"),
+    lambda: ww.Report(candidates="all"),
+    lambda: ww.from_json("{"),
+    lambda: ww.from_json('{"part":"Nothing"}'),
+    lambda: ww.from_json('{"part":"Real","low":"x"}'),
+    lambda: ww.from_json('{"part":"Real","width":2}'),
+    lambda: ww.from_json("[" * 100_000),
+    lambda: ww.papers.sbo_kde(samples=0),
+    lambda: ww.papers.ts_bocu(None, ww.Expected()),
+)
