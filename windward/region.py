@@ -24,6 +24,8 @@ LEAST_DISTANCE = 0.0125
 MOST_REJECTED = 16
 # Alternating projections that move a decision onto the constraints; each halves the miss or better in practice.
 REPAIRS = 50
+# Distances between decisions at once (32 MiB).
+BLOCK = 2**22
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,8 @@ class Region:
         if self.avoid is None or len(self.avoid) == 0 or self.apart == 0.0:
             return torch.ones(len(x), dtype=torch.bool)
         least = self.apart * math.sqrt(self.space.decision_width)
-        return torch.cdist(x, self.avoid).amin(1) >= least
+        parts = torch.split(x, max(1, BLOCK // len(self.avoid)))
+        return torch.cat([torch.cdist(some, self.avoid).amin(1) for some in parts]) >= least
 
     def valid(self, x: Tensor) -> Tensor:
         """Return `x` `"b d"` with fixed columns set and discrete ones snapped; the constraints are not looked at."""

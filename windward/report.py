@@ -22,6 +22,8 @@ from windward.trials import Trials
 SAMPLES = 1024
 PATHS = 128
 INTERVAL = (0.05, 0.95)
+# Sampled values at once (32 MiB, and a few copies): up to 4096 contexts all samples.
+DRAWN = 2**22
 
 
 @dataclass(frozen=True)
@@ -103,8 +105,12 @@ def _draws(
 ) -> Tensor:
     """Return the objective over posterior samples of f; `"s"`."""
     if reduction.extra != "slopes":
-        samples = posterior.sample(x, contexts.points, SAMPLES, generator)
-        return reduction(samples, samples if reduction.extra == "lower" else None)
+        size = max(1, DRAWN // len(contexts))
+        draws = contexts.weights.new_empty(SAMPLES)
+        for part in torch.split(draws, size):
+            samples = posterior.sample(x, contexts.points, len(part), generator)
+            part.copy_(reduction(samples, samples if reduction.extra == "lower" else None))
+        return draws
     paths = [posterior.path(generator) for _ in range(PATHS)]  # a slope needs a function, not values at points
     return torch.cat(
         [

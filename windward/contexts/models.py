@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from windward import check
-from windward.contexts.density import bandwidths, conditional_weights, mixture_quantiles, space_filling_order
+from windward.contexts.density import BLOCK, bandwidths, conditional_weights, mixture_quantiles, space_filling_order
 from windward.contexts.weighted import (
     Contexts,
     merged,
@@ -179,7 +179,10 @@ class Grid:
         unit = torch.tensor([scale or 1.0 for scale in space.roles.c_scales], dtype=torch.float64)
         wanted = torch.where(given.known, given.values, seen)
         # Differences, not products of coordinates: a year and its seconds would cancel away.
-        gaps = torch.cdist(wanted / unit, points / unit, compute_mode="donot_use_mm_for_euclid_dist")
+        places = [
+            torch.cdist(some / unit, points / unit, compute_mode="donot_use_mm_for_euclid_dist").argmin(1)
+            for some in torch.split(wanted, max(1, BLOCK // len(points)))
+        ]
         weights = torch.zeros(len(points), dtype=torch.float64)
-        weights.index_add_(0, gaps.argmin(1), conditional_weights(space, seen, given))
+        weights.index_add_(0, torch.cat(places), conditional_weights(space, seen, given))
         return Contexts(points, weights / weights.sum())

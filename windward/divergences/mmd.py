@@ -79,7 +79,7 @@ class MMD:
             return matrix
         assert self.length_scale is not None
         gaps = torch.cdist(contexts.points, contexts.points, compute_mode="donot_use_mm_for_euclid_dist")
-        return torch.exp(-0.5 * (gaps / self.length_scale).square())
+        return gaps.div_(self.length_scale).square_().mul_(-0.5).exp_()
 
     def distance(self, weights: Tensor, contexts: Contexts) -> Tensor:
         """Return sqrt((q - p)' (K + nugget I) (q - p)); `"*b"`."""
@@ -196,7 +196,8 @@ class MMDBall:
 
     @cached_property
     def _factor(self) -> tuple[Tensor, bool]:
-        full = self.kernel + self.nugget * torch.eye(len(self.kernel)).to(self.kernel)
+        full = self.kernel.clone()
+        full.diagonal().add_(self.nugget)
         factor, failed = torch.linalg.cholesky_ex(full)
         singular = bool(failed) or float(factor.diagonal().min()) <= 1e-7 * float(factor.diagonal().max())
         return factor, singular
@@ -214,7 +215,7 @@ class MMDBall:
                 "MMD(nugget=0): the slope at radius 0 needs a kernel matrix that can be inverted, and this one is "
                 "singular to rounding; give a nugget, such as MMD(length_scale, nugget=1e-6), or fewer contexts."
             )
-        eye = torch.eye(len(self.kernel)).to(self.kernel)
+        eye = torch.eye(len(self.kernel), dtype=self.kernel.dtype, device=self.kernel.device)
         return torch.as_tensor(torch.linalg.solve_triangular(self._factor[0], eye, upper=False))
 
     def _attached(self, problem: Problem, weights: Tensor, multiplier: Tensor) -> Tensor:

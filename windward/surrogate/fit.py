@@ -121,7 +121,8 @@ class GaussianProcess:
         zx, zc = inputs.x(data.x), inputs.c(data.c)
         s = squared_distances(zx, zx) + squared_distances(zc, zc)
         noise = problem.noise(hyperparameters.noise)
-        covariance = hyperparameters.amplitude * kernel_value(self.kernel, s.fill_diagonal_(0.0)) + noise.diag()
+        covariance = hyperparameters.amplitude * kernel_value(self.kernel, s.fill_diagonal_(0.0))
+        covariance.diagonal().add_(noise)
         factor, failed = torch.linalg.cholesky_ex(covariance)
         if int(failed):
             raise SolverError(

@@ -21,9 +21,9 @@ from windward.contexts import Contexts
 from windward.errors import SolverError
 from windward.surrogate.kernel import KernelName, kernel_value, squared_distances
 from windward.surrogate.marginals import LARGE, Observations, blocks, product_marginals
-from windward.surrogate.paths import Path, draw_path
+from windward.surrogate.paths import FEATURES, Path, draw_path
 from windward.surrogate.slopes import ContextSlopes, SlopedContexts, context_slopes
-from windward.surrogate.splits import SPLIT_RESIDUAL, Split, rough_split, split
+from windward.surrogate.splits import SPLIT_RESIDUAL, LowRank, Split, low_rank_root, rough_split, split
 
 Prepared = TypeVar("Prepared")
 
@@ -40,6 +40,12 @@ FEW = 8192
 DRAFT_RESIDUAL = 3e-5
 # The same of a draft's draft: it need only tell which decisions are worth the draft.
 SKETCH_RESIDUAL = 1e-2
+# Contexts up to which their joint covariance is made whole (32 MiB each of a few copies).
+JOINT = 2048
+# With more contexts, what the covariance's low rank may leave of a variance, as a share of the prior's.
+RANK_RESIDUAL = 1e-6
+# Decisions by contexts by observations, up to which a kernel that does not factorise is worked on at once (128 MiB).
+PAIRED = 2**24
 
 
 @dataclass(frozen=True)
@@ -158,16 +164,37 @@ class GaussianPosterior:
         zc, amplitude = self.inputs.c(contexts.points), self.hyperparameters.amplitude
         blended = amplitude * self._blend(self.inputs.x(x), zc, contexts.weights)  # "*b n"
         mean = self.hyperparameters.mean + blended @ self.alpha
-        within = kernel_value(self.kernel, squared_distances(zc, zc))
-        prior = amplitude * (contexts.weights @ within @ contexts.weights)
+        prior = amplitude * self._within(zc, contexts)
         variance = prior - (blended @ self.inverse.T).square().sum(-1)
         std = variance.clamp_min(LEAST_VARIANCE * amplitude).sqrt()
         return mean * self.scale + self.shift, std * self.scale
 
+    def _within(self, zc: Tensor, contexts: Contexts) -> Tensor:
+        """Return the mean of the kernel between two contexts drawn by the weights."""
+        weights = contexts.weights
+        if len(zc) <= JOINT:
+            return weights @ kernel_value(self.kernel, squared_distances(zc, zc)) @ weights
+
+        def summed() -> tuple[Tensor, Tensor]:  # a search asks for it again and again, and it takes seconds
+            size = max(1, JOINT**2 // len(zc))
+            parts = zip(torch.split(zc, size), torch.split(weights, size), strict=True)
+            total = zc.new_zeros(())
+            for some, shares in parts:
+                total += shares @ (kernel_value(self.kernel, squared_distances(some, zc)) @ weights)
+            return weights, total
+
+        kept = self._once("within", contexts.points, summed)
+        return kept[1] if kept[0] is weights else summed()[1]
+
     def sample(self, x: Tensor, points: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Return `count` exact joint samples of f at one decision `"d"` and every context `"n k"`; `"count n"`."""
+        """Return `count` joint samples of f at one decision `"d"` and every context `"n k"`; `"count n"`.
+
+        They are exact up to `JOINT` contexts. Beyond, the covariance is kept as a product of low rank (see `low_rank_root`).
+        """
         zx, zc = self.inputs.x(x).expand(len(points), -1), self.inputs.c(points)
         amplitude = self.hyperparameters.amplitude
+        if len(points) > JOINT:
+            return self._sample_many(x, points, count, generator)
         solved = self.covariance(zx, zc, self.zx, self.zc) @ self.inverse.T
         covariance = self.covariance(zx, zc, zx, zc) - solved @ solved.T
         factor = _root(covariance, amplitude)
@@ -175,7 +202,30 @@ class GaussianPosterior:
         normal = torch.randn(count, len(points), generator=generator, dtype=torch.float64).to(mean)
         return (mean + normal @ factor.T) * self.scale + self.shift
 
-    def path(self, generator: torch.Generator, *, features: int = 1024) -> Path:
+    def _sample_many(self, x: Tensor, points: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        zx, zc = self.inputs.x(x)[None], self.inputs.c(points)
+
+        def root() -> tuple[Tensor, LowRank]:
+            solved = self.covariance(zx.expand(len(zc), -1), zc, self.zx, self.zc) @ self.inverse.T
+
+            def column(place: int) -> Tensor:
+                prior = kernel_value(self.kernel, squared_distances(zc, zc[place : place + 1]))[:, 0]
+                return self.hyperparameters.amplitude * prior - solved @ solved[place]
+
+            variances = self.hyperparameters.amplitude - solved.square().sum(-1)
+            return x, low_rank_root(column, variances.clamp_min_(0.0), RANK_RESIDUAL * self.hyperparameters.amplitude)
+
+        kept = self._once("root", points, root)
+        factor, rest = kept[1] if torch.equal(kept[0], x) else root()[1]
+        normal = torch.randn(count, len(factor), generator=generator, dtype=torch.float64).to(zc)
+        mean = self.hyperparameters.mean + self.cross(zx, zc, self.alpha)[0]
+        drawn = torch.addmm(mean, normal, factor)
+        if bool((rest > 0).any()):
+            own = torch.randn(count, len(points), generator=generator, dtype=torch.float64).to(zc)
+            drawn.addcmul_(own, rest.sqrt())
+        return drawn.mul_(self.scale).add_(self.shift)
+
+    def path(self, generator: torch.Generator, *, features: int = FEATURES) -> Path:
         """Return one posterior sample as a deterministic, differentiable function of (x, points)."""
         return draw_path(self, generator, features)
 
@@ -241,7 +291,12 @@ class GaussianPosterior:
         sx, sc = squared_distances(zx, self.zx), squared_distances(zc, self.zc)
         if self.kernel == "squared_exponential":
             return amplitude * (kernel_value(self.kernel, sx) * weights) @ kernel_value(self.kernel, sc).T
-        return amplitude * (kernel_value(self.kernel, sx[..., None, :] + sc) @ weights)
+        if sx.ndim != 2 or sx.requires_grad or sx.numel() * len(sc) <= PAIRED:
+            return amplitude * (kernel_value(self.kernel, sx[..., None, :] + sc) @ weights)
+        found = sx.new_empty(len(sx), len(sc))
+        for row, values in zip(sx, found, strict=True):
+            torch.mul(kernel_value(self.kernel, row + sc) @ weights, amplitude, out=values)
+        return found
 
     def _blend(self, zx: Tensor, zc: Tensor, weights: Tensor) -> Tensor:
         sx, sc = squared_distances(zx, self.zx), squared_distances(zc, self.zc)
