@@ -96,7 +96,7 @@ def asked_body(policy: Policy, trials: Trials, request: Request, read: int) -> t
 
 
 def replayed_body(
-    asked: Event, events: Sequence[Event], study: str, table: Mapping[str, type], device: torch.device
+    asked: Event, events: Sequence[Event], study: str, table: Mapping[str, type], device: torch.device, memory: int
 ) -> dict[str, Any]:
     """Return what the asked event's body would be if it were computed now."""
     before = History(study, table, device)
@@ -105,7 +105,7 @@ def replayed_body(
     start = Start(before.hyperparameters)
     if asked.body["kept"]:
         start = Start(recorded, keep=True, fitted=asked.body.get("fitted", asked.body["read"]))
-    request = Request(asked.body["given"], asked.body["fixed"], asked.at, before.seed, start)
+    request = Request(asked.body["given"], asked.body["fixed"], asked.at, before.seed, start, memory=memory)
     return asked_body(before.policy, before.trials, request, asked.body["read"])[0]
 
 

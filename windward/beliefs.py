@@ -20,6 +20,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from windward.budget import BLOCK as LARGE_BLOCK
+from windward.budget import CLIMBED, Need, Sizes
 from windward.contexts import Contexts
 from windward.objectives import Reduction
 from windward.surrogate import Believed, Drafting, Posterior, SampledFunction, Sketching
@@ -28,10 +30,6 @@ from windward.widths import AnyWidth, check_width, resolved_width
 
 # Values at once (1 MiB of them): of a screen they stay in the cache, where its passes are many times as fast.
 BLOCK = 2**17
-# Values of a path at once (32 MiB of them, and a few copies).
-PATH_BLOCK = 2**22
-# Decisions by contexts by observations whose gradient is taken at once (256 MiB, and a few copies); beyond, fewer decisions.
-CLIMBED = 2**25
 # Points up to which a screen looks at all of them.
 MANY = 128
 
@@ -80,6 +78,7 @@ class Thompson:
 
     width: AnyWidth = 1.0
     needs_monotone: ClassVar[bool] = False
+    draws: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_width("Thompson", self.width)
@@ -87,6 +86,17 @@ class Thompson:
     def __call__(self, believed: Believed, trials: Trials, contexts: Contexts, generator: torch.Generator) -> Score:
         width = resolved_width("Thompson", self.width, believed, trials)
         return PathScore(believed.posterior, believed.posterior.path(generator), contexts, width)
+
+    def cost(self, sizes: Sizes) -> list[Need]:
+        """Return what the values of a screen take, some decisions at a time."""
+        values = max(sizes.points, min(sizes.decisions * sizes.points, LARGE_BLOCK))
+        return [
+            Need(
+                "the values of a path",
+                5 * values,
+                f"5 x {values // sizes.points:,} decisions x {sizes.points:,} contexts",
+            )
+        ]
 
 
 @dataclass(frozen=True)
@@ -220,7 +230,7 @@ class PathScore:
         if x.ndim > 1 and x.device.type == "cpu":
             values = len(self.contexts) * (1 + (self.contexts.points.shape[1] if reduction.extra == "slopes" else 0))
             most = max(1, CLIMBED // max(1, values * self.posterior.size))
-            return _in_parts(partial(self._of, reduction), x, max(1, PATH_BLOCK // values), most)
+            return _in_parts(partial(self._of, reduction), x, max(1, LARGE_BLOCK // values), most)
         return self._of(reduction, x)
 
     def _of(self, reduction: Reduction, x: Tensor) -> Tensor:

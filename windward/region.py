@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from windward.budget import BLOCK
 from windward.contexts import product, sobol
 from windward.errors import SpaceError
 from windward.parameters import Categorical, Integer, Value
@@ -24,8 +25,6 @@ LEAST_DISTANCE = 0.0125
 MOST_REJECTED = 16
 # Alternating projections that move a decision onto the constraints; each halves the miss or better in practice.
 REPAIRS = 50
-# Distances between decisions at once (32 MiB).
-BLOCK = 2**22
 
 
 @dataclass(frozen=True)

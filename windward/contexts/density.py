@@ -8,6 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from windward.budget import BLOCK
 from windward.parameters import Categorical
 from windward.space import Given, Space
 
@@ -15,8 +16,6 @@ from windward.space import Given, Space
 QUANTILE_TOLERANCE = 1e-12
 # Interquartile range of a normal distribution in standard deviations.
 NORMAL_QUARTILES = 1.349
-# Numbers in one block of a table of points by seen contexts (32 MiB): with many points the whole would not fit the memory.
-BLOCK = 2**22
 
 
 def bandwidths(space: Space, seen: Tensor) -> Tensor:

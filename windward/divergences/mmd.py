@@ -23,8 +23,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from windward import check
+from windward.budget import Need, Sizes
 from windward.contexts import Contexts
-from windward.divergences._interior_point import Cone, solve
+from windward.divergences._interior_point import MOST, Cone, solve
 from windward.divergences.worst_case import Problem, WorstCase, below_chord, check_contexts, check_weights
 from windward.errors import ArgumentError, IncompatibleError, SolverError
 
@@ -80,6 +81,13 @@ class MMD:
         assert self.length_scale is not None
         gaps = torch.cdist(contexts.points, contexts.points, compute_mode="donot_use_mm_for_euclid_dist")
         return gaps.div_(self.length_scale).square_().mul_(-0.5).exp_()
+
+    def cost(self, sizes: Sizes) -> list[Need]:
+        """Return what the kernel of all pairs of contexts takes: itself, its factors and eigenvectors, rows that are solved."""
+        return [
+            Need("the kernel of MMD", 7 * sizes.points**2, f"7 x {sizes.points:,} x {sizes.points:,} contexts"),
+            Need("the rows that MMD solves", 2 * min(max(sizes.samples, 64) * sizes.points**2, MOST)),
+        ]
 
     def distance(self, weights: Tensor, contexts: Contexts) -> Tensor:
         """Return sqrt((q - p)' (K + nugget I) (q - p)); `"*b"`."""

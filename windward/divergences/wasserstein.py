@@ -22,6 +22,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from windward.budget import Need, Sizes
 from windward.contexts import Contexts
 from windward.divergences.worst_case import Problem, WorstCase, below_chord, check_contexts, check_weights
 from windward.errors import SolverError
@@ -47,6 +48,14 @@ class Wasserstein:
     """
 
     steep: ClassVar[bool] = False
+
+    def cost(self, sizes: Sizes) -> list[Need]:
+        """Return what the distances between all pairs of contexts take: the table, and one like it for each step."""
+        return [
+            Need(
+                "the distances of Wasserstein", 4 * sizes.points**2, f"4 x {sizes.points:,} x {sizes.points:,} contexts"
+            )
+        ]
 
     def distance(self, weights: Tensor, contexts: Contexts) -> Tensor:
         """Return the least cost of moving the reference to `weights`; `"*b"`. One linear programme for each."""

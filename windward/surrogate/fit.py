@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 
 from windward import check
+from windward.budget import Need, Sizes
 from windward.errors import ArgumentError, SolverError
 from windward.surrogate.kernel import KERNELS, KernelName, kernel_value, squared_distances
 from windward.surrogate.likelihood import LEAST_NOISE, MANY, NOISE_PRIOR, Likelihood, length_scale_prior
+from windward.surrogate.needs import posterior_needs
 from windward.surrogate.outcomes import Outcome, Standardize
 from windward.surrogate.posterior import GaussianPosterior, Hyperparameters
 from windward.trials import Dataset
@@ -55,6 +57,10 @@ class GaussianProcess:
             )
         if self.fixed is not None:
             _check_fixed(self.fixed)
+
+    def cost(self, sizes: Sizes) -> list[Need]:
+        """Return what the matrices of a fit, of its predictions and of its samples take; see `posterior_needs`."""
+        return posterior_needs(self.kernel, sizes)
 
     def fit(self, data: Dataset, start: Hyperparameters | None = None) -> GaussianPosterior:
         """Return the posterior at the most probable hyper-parameters, searched from the prior's mode and from `start`."""

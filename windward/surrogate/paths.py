@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 # Fourier features of a path, each a cosine and a sine.
 FEATURES = 1024
-# Numbers of a table made at once (256 MiB): with more contexts its intermediates would take more than the table itself.
-TABLE = 2**25
+# Numbers of a table made at once (64 MiB): with more contexts its intermediates would take as much as the table itself.
+TABLE = 2**23
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,9 @@ class Path:
 
     def context_gradient(self, x: Tensor, points: Tensor) -> Tensor:
         """Return the gradient in the context at every decision `"*b d"` and context `"n k"`; `"*b n k"`."""
+        size = max(1, TABLE // (2 * len(self.phases)))
+        if len(points) > size:
+            return torch.cat([self.context_gradient(x, some) for some in torch.split(points, size)], dim=-2)
         posterior = self.posterior
         zx, zc = posterior.inputs.x(x), posterior.inputs.c(points)
         angles = zx @ self.x_frequencies.T

@@ -22,8 +22,9 @@ from windward.errors import SolverError
 from windward.surrogate.kernel import KernelName, kernel_value, squared_distances
 from windward.surrogate.marginals import LARGE, Observations, blocks, product_marginals
 from windward.surrogate.paths import FEATURES, Path, draw_path
+from windward.surrogate.sampling import joint_root, sample_many
 from windward.surrogate.slopes import ContextSlopes, SlopedContexts, context_slopes
-from windward.surrogate.splits import SPLIT_RESIDUAL, LowRank, Split, low_rank_root, rough_split, split
+from windward.surrogate.splits import SPLIT_RESIDUAL, Split, rough_split, split
 
 Prepared = TypeVar("Prepared")
 
@@ -42,8 +43,6 @@ DRAFT_RESIDUAL = 3e-5
 SKETCH_RESIDUAL = 1e-2
 # Contexts up to which their joint covariance is made whole (32 MiB each of a few copies).
 JOINT = 2048
-# With more contexts, what the covariance's low rank may leave of a variance, as a share of the prior's.
-RANK_RESIDUAL = 1e-6
 # Decisions by contexts by observations, up to which a kernel that does not factorise is worked on at once (128 MiB).
 PAIRED = 2**24
 
@@ -183,47 +182,24 @@ class GaussianPosterior:
                 total += shares @ (kernel_value(self.kernel, squared_distances(some, zc)) @ weights)
             return weights, total
 
-        kept = self._once("within", contexts.points, summed)
+        kept = self.once("within", contexts.points, summed)
         return kept[1] if kept[0] is weights else summed()[1]
 
     def sample(self, x: Tensor, points: Tensor, count: int, generator: torch.Generator) -> Tensor:
         """Return `count` joint samples of f at one decision `"d"` and every context `"n k"`; `"count n"`.
 
-        They are exact up to `JOINT` contexts. Beyond, the covariance is kept as a product of low rank (see `low_rank_root`).
+        They are exact up to `JOINT` contexts. Beyond, the covariance is kept as a product of low rank (see `sampling.py`).
         """
         zx, zc = self.inputs.x(x).expand(len(points), -1), self.inputs.c(points)
         amplitude = self.hyperparameters.amplitude
         if len(points) > JOINT:
-            return self._sample_many(x, points, count, generator)
+            return sample_many(self, x, points, count, generator)
         solved = self.covariance(zx, zc, self.zx, self.zc) @ self.inverse.T
         covariance = self.covariance(zx, zc, zx, zc) - solved @ solved.T
-        factor = _root(covariance, amplitude)
+        factor = joint_root(covariance, amplitude)
         mean = self.hyperparameters.mean + self.cross(zx[:1], zc, self.alpha)[0]
         normal = torch.randn(count, len(points), generator=generator, dtype=torch.float64).to(mean)
         return (mean + normal @ factor.T) * self.scale + self.shift
-
-    def _sample_many(self, x: Tensor, points: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        zx, zc = self.inputs.x(x)[None], self.inputs.c(points)
-
-        def root() -> tuple[Tensor, LowRank]:
-            solved = self.covariance(zx.expand(len(zc), -1), zc, self.zx, self.zc) @ self.inverse.T
-
-            def column(place: int) -> Tensor:
-                prior = kernel_value(self.kernel, squared_distances(zc, zc[place : place + 1]))[:, 0]
-                return self.hyperparameters.amplitude * prior - solved @ solved[place]
-
-            variances = self.hyperparameters.amplitude - solved.square().sum(-1)
-            return x, low_rank_root(column, variances.clamp_min_(0.0), RANK_RESIDUAL * self.hyperparameters.amplitude)
-
-        kept = self._once("root", points, root)
-        factor, rest = kept[1] if torch.equal(kept[0], x) else root()[1]
-        normal = torch.randn(count, len(factor), generator=generator, dtype=torch.float64).to(zc)
-        mean = self.hyperparameters.mean + self.cross(zx, zc, self.alpha)[0]
-        drawn = torch.addmm(mean, normal, factor)
-        if bool((rest > 0).any()):
-            own = torch.randn(count, len(points), generator=generator, dtype=torch.float64).to(zc)
-            drawn.addcmul_(own, rest.sqrt())
-        return drawn.mul_(self.scale).add_(self.shift)
 
     def path(self, generator: torch.Generator, *, features: int = FEATURES) -> Path:
         """Return one posterior sample as a deterministic, differentiable function of (x, points)."""
@@ -337,7 +313,7 @@ class GaussianPosterior:
 
     def sloped(self, points: Tensor) -> SlopedContexts:
         """Return what every decision shares when slopes at these contexts are asked for."""
-        return self._once(
+        return self.once(
             "slopes",
             points,
             lambda: SlopedContexts.of(self.inputs.c(points), self.zc, self.inputs.c_rates, self.residual),
@@ -363,27 +339,17 @@ class GaussianPosterior:
             kc = factors(self.zc)
             return Split(kc, None, kc)
         if self.drafted:
-            return self._once(
+            return self.once(
                 "split", points, lambda: rough_split(factors, self.inputs.c(points), self.zc, self.residual)
             )
-        return self._once("split", points, lambda: split(factors(self.zc), self.residual))
+        return self.once("split", points, lambda: split(factors(self.zc), self.residual))
 
-    def _once(self, what: str, points: Tensor, prepare: Callable[[], Prepared]) -> Prepared:
-        # One suggestion asks for the same contexts hundreds of times: what was last made for them is kept, by identity.
+    def once(self, what: str, points: Tensor, prepare: Callable[[], Prepared]) -> Prepared:
+        """Return what was last prepared for these contexts, by identity: one suggestion asks for it hundreds of times."""
         kept = self._prepared.get(what)
         if kept is None or kept[0] is not points:
             kept = self._prepared[what] = (points, prepare())
         return kept[1]  # type: ignore[return-value]
-
-
-def _root(covariance: Tensor, amplitude: float) -> Tensor:
-    """Return a Cholesky factor of a covariance that may be singular, with the least jitter that allows one."""
-    eye = torch.eye(len(covariance), dtype=covariance.dtype, device=covariance.device)
-    for exponent in range(-13, -3):
-        factor, failed = torch.linalg.cholesky_ex(covariance + amplitude * 10.0**exponent * eye)
-        if not int(failed):
-            return torch.as_tensor(factor)
-    raise SolverError(f"GaussianPosterior: the joint covariance of {len(covariance)} contexts has no Cholesky factor.")
 
 
 def extend_factor(factor: Tensor, inverse: Tensor, between: Tensor, within: Tensor) -> tuple[Tensor, Tensor]:

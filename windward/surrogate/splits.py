@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -27,8 +27,6 @@ from windward.surrogate.kernel import kernel_value, squared_distances
 SPLIT_RESIDUAL = 1e-13
 # Doubles in a table of pairs (4 MiB): a larger one costs more to make and to read than it saves.
 PAIRS = 2**19
-# Columns of the joint covariance of many contexts: 1024 samples tell no more of it.
-MOST_RANK = 1024
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -160,31 +158,6 @@ def rough_split(stacked: Callable[[Tensor], Tensor], zc: Tensor, observed: Tenso
     if side is observed:
         return Split(kc, outer, torch.from_numpy(rows).to(kc.device))
     return Split(kc, outer, torch.linalg.solve_triangular(factor, _squared_exponential(centres, observed), upper=False))
-
-
-class LowRank(NamedTuple):
-    """A covariance as factor' factor + diag(rest); `"r n"` and `"n"`."""
-
-    factor: Tensor
-    rest: Tensor
-
-
-def low_rank_root(column: Callable[[int], Tensor], variances: Tensor, left: float) -> LowRank:
-    """Return a covariance known by its columns as a product of low rank: pivoted Cholesky (Harbrecht et al. 2012).
-
-    It stops where no point has more than `left` of its variance left over, or at `MOST_RANK` columns. What is left over is
-    returned as `rest`: with it every variance is exact, and only the covariances of the leftovers are missing.
-    """
-    rest, rows = variances.clone(), variances.new_empty(min(MOST_RANK, len(variances)), len(variances))
-    for made in range(len(rows)):
-        place = int(rest.argmax())
-        if float(rest[place]) <= left:
-            return LowRank(rows[:made].clone(), torch.zeros_like(rest))
-        row = torch.sub(column(place), rows[:made, place] @ rows[:made], out=rows[made])
-        row /= rest[place].sqrt()
-        rest.sub_(row.square()).clamp_min_(0.0)
-        rest[place] = 0.0
-    return LowRank(rows, rest)
 
 
 def _squared_exponential(a: Tensor, b: Tensor) -> Tensor:
