@@ -73,9 +73,9 @@ def counted(policy: ww.Policy, trials: Trials, kind: str) -> int:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
+    for kind in ("suggest", "recommend"):  # what a first call loads is not the policy's
+        done(ww.Policy(context_model=ww.KernelDensity(8)), made(1, 1, 6), kind)
     for line in sys.stdin:
         text, decisions, contexts, observations, kind = json.loads(line)
         policy, trials = ww.from_json(text), made(decisions, contexts, observations)
-        small = ww.Policy(context_model=ww.KernelDensity(8))
-        done(small, made(decisions, contexts, 6), kind)  # what a first call loads is not the policy's
         print(json.dumps([measured(policy, trials, kind), counted(policy, trials, kind)]), flush=True)

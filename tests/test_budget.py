@@ -13,12 +13,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from service_helpers import ADMIN
 
 import windward as ww
 from windward import budget
+from windward.commands.serving import serve
 from windward.policy import SAMPLES, Request, check_memory
 from windward.service.settings import Settings
 from windward.trials import Trials
@@ -44,7 +46,7 @@ REFUSED = {
         ww.Policy(context_model=ww.Grid()),
         ["729,000,000 contexts", "Grid(count=100): use KernelDensity()"],
     ),
-    "MMD over 100,000 contexts": (ONE, MMD, ["7 x 100,000 x 100,000 contexts x 8 bytes", "lower count to 8,"]),
+    "MMD over 100,000 contexts": (ONE, MMD, ["6 x 100,000 x 100,000 contexts x 8 bytes", "lower count to 8,"]),
     "Wasserstein over 100,000 contexts": (ONE, WASSERSTEIN, ["100,000 x 100,000 contexts", "lower count to 11,"]),
     "MMD for the report alone": (
         ONE,
@@ -146,7 +148,7 @@ def test_what_is_needed_grows_with_the_contexts_seen_and_the_observations():
     check_memory(policy, trials, Request())
     few, many = (budget.total(budget.needs_of(policy, sizes(policy, count))) for count in (100, 20_000))
     assert few < GIB < 4 * GIB < many
-    with pytest.raises(ww.ArgumentError, match=r"20,000 x 20,000 contexts.*\. Allow more memory: "):
+    with pytest.raises(ww.ArgumentError, match=r"20,000 x 20,000 observations.*\. Allow more memory: "):
         budget.check(policy, ONE, [sizes(policy, 20_000)], 4 * GIB)
 
 
@@ -194,20 +196,20 @@ def test_what_an_error_advises_is_accepted(count, divergence):
         budget.check(advised, ONE, [sizes(advised, 0)], GIB)
 
 
+def quick(model, **parts):
+    """A policy whose search is short: the first evaluations take as much memory as the last."""
+    return ww.Policy(context_model=model, maximize=ww.MultiStart(screen=16, evaluations=2), **parts)
+
+
+HELD = ww.GaussianProcess(fixed=ww.Hyperparameters(0.0, (0.5,), 1.0, 0.01))
 MEASURED = [
-    (ww.Policy(context_model=ww.KernelDensity(20_000)), 2, 1, 60, "suggest"),
-    (ww.Policy(context_model=ww.KernelDensity(20_000)), 2, 1, 60, "recommend"),
-    (ww.Policy(context_model=ww.KernelDensity(8000), belief=ww.Thompson()), 2, 1, 40, "suggest"),
-    (ww.Policy(context_model=ww.KernelDensity(3000), objective=ww.Robust(ww.MMD(0.3), 0.1)), 1, 1, 10, "suggest"),
-    (ww.Policy(context_model=ww.KernelDensity(3000), objective=ww.Robust(ww.Wasserstein(), 0.1)), 1, 1, 10, "suggest"),
-    (
-        ww.Policy(
-            context_model=ww.KernelDensity(16),
-            surrogate=ww.GaussianProcess(fixed=ww.Hyperparameters(0.0, (0.5,), 1.0, 0.1)),
-        ),
-        *(1, 1, 2500, "suggest"),
-    ),
-    (ww.Policy(context_model=ww.Grid(400_000), objective=ww.Minimum()), 1, 4, 5, "suggest"),
+    (quick(ww.KernelDensity(20_000), surrogate=HELD), 1, 1, 60, "suggest"),
+    (quick(ww.KernelDensity(20_000), surrogate=HELD), 1, 1, 60, "recommend"),
+    (quick(ww.KernelDensity(8000), belief=ww.Thompson(), surrogate=HELD), 1, 1, 40, "suggest"),
+    (quick(ww.KernelDensity(1200), objective=ww.Robust(ww.MMD(0.3), 0.1), surrogate=HELD), 1, 1, 10, "suggest"),
+    (quick(ww.KernelDensity(2000), objective=ww.Robust(ww.Wasserstein(), 0.1)), 1, 1, 10, "suggest"),
+    (quick(ww.KernelDensity(16), surrogate=HELD), 1, 1, 1800, "suggest"),
+    (quick(ww.Grid(160_000), objective=ww.Minimum(), surrogate=HELD), 1, 4, 10, "suggest"),
 ]
 
 
@@ -229,21 +231,28 @@ def test_what_is_counted_is_what_is_taken():
     assert all(taken > 30 * 2**20 for taken, _ in found), found  # more than what any call takes
 
 
-def test_the_service_has_a_budget_of_its_own(client):
+def test_the_service_has_a_budget_of_its_own(client, url):
     assert Settings("sqlite:///x.db", ADMIN).memory == GIB
     with pytest.raises(ww.ArgumentError, match="memory"):
         Settings("sqlite:///x.db", ADMIN, memory=0)
+    heavy = ww.Policy(context_model=ww.KernelDensity(count=60_000), belief=ww.Thompson())
+    real = {"part": "Real", "low": 0, "high": 1}
     declared = {
         "name": "heavy",
-        "decision": {"x": {"part": "Real", "low": 0, "high": 1}},
-        "context": {"c": {"part": "Real", "low": 0, "high": 1}},
-        "policy": {
-            "part": "Policy",
-            "context_model": {"part": "KernelDensity", "count": 5000},
-            "objective": {"part": "Robust", "divergence": {"part": "MMD", "length_scale": 0.1}, "radius": 0.1},
-        },
+        "decision": {"x": real},
+        "context": {"c": real},
+        "policy": json.loads(ww.to_json(heavy)),
     }
-    answer = client.post("/api/studies", json=declared)
-    assert answer.status_code == 422
-    assert "the budget is 1 GiB" in answer.json()["error"] and "lower count to" in answer.json()["error"]
-    ww.from_json(json.dumps(declared["policy"])).check(ONE)  # in Python there is room for it
+    ww.Study(ONE, heavy, journal=url, name="made in Python")  # where there is room for it
+    for answer in (client.post("/api/studies", json=declared), client.post("/api/studies/made in Python/ask")):
+        assert answer.status_code == 422
+        assert "the budget is 1 GiB" in answer.json()["error"] and "lower count to" in answer.json()["error"]
+
+
+def test_serve_takes_the_budget_in_mib(tmp_path, monkeypatch):
+    kept = []
+    monkeypatch.setattr("windward.service.run.serve", lambda settings, *rest: kept.append(settings.memory))
+    for options in ((), ("--memory", "2048")):
+        said = CliRunner().invoke(serve, ["--journal", f"sqlite:///{tmp_path}/s.db", *options])
+        assert said.exit_code == 0, said.output
+    assert kept == [GIB, 2 * GIB]

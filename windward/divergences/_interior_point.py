@@ -36,8 +36,8 @@ REFINEMENTS = 2
 FAR = 1e-5
 # For up to so many rows a table of products larger than this (in doubles, 2 MiB) is read for longer than it saves.
 SOME, CACHED = 16, 2**18
-# Numbers that a block of rows, or the table of products, may take (256 MiB): beyond, fewer rows at a time.
-MOST = 2**25
+# Numbers that a block of rows, or the table of products, may take (128 MiB): beyond, fewer rows at a time.
+MOST = 2**24
 
 
 @dataclass(frozen=True)

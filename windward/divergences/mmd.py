@@ -25,7 +25,7 @@ from torch.autograd.function import once_differentiable
 from windward import check
 from windward.budget import Need, Sizes
 from windward.contexts import Contexts
-from windward.divergences._interior_point import MOST, Cone, solve
+from windward.divergences._interior_point import MOST, SOME, Cone, solve
 from windward.divergences.worst_case import Problem, WorstCase, below_chord, check_contexts, check_weights
 from windward.errors import ArgumentError, IncompatibleError, SolverError
 
@@ -83,10 +83,11 @@ class MMD:
         return gaps.div_(self.length_scale).square_().mul_(-0.5).exp_()
 
     def cost(self, sizes: Sizes) -> list[Need]:
-        """Return what the kernel of all pairs of contexts takes: itself, its factors and eigenvectors, rows that are solved."""
+        """Return what the kernel of all pairs of contexts takes, with its factors and eigenvectors, and rows being solved."""
+        pairs = sizes.points**2
         return [
-            Need("the kernel of MMD", 7 * sizes.points**2, f"7 x {sizes.points:,} x {sizes.points:,} contexts"),
-            Need("the rows that MMD solves", 2 * min(max(sizes.samples, 64) * sizes.points**2, MOST)),
+            Need("the kernel of MMD", 6 * pairs, f"6 x {sizes.points:,} x {sizes.points:,} contexts"),
+            Need("the rows that MMD solves", max(pairs, min(SOME * pairs, MOST))),
         ]
 
     def distance(self, weights: Tensor, contexts: Contexts) -> Tensor:

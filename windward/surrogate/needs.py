@@ -8,13 +8,13 @@ from windward.surrogate.paths import FEATURES, TABLE
 from windward.surrogate.posterior import JOINT
 
 # Columns of the low rank that the joint covariance of many contexts usually has.
-USUAL_RANK = 256
+USUAL_RANK = 128
 
 
 # Decisions that climb at once, as a rule.
 STARTS = 8
 # Copies of decisions by contexts by observations behind a gradient: written out for one kernel, kept by autograd for the other.
-COPIES: dict[KernelName, int] = {"squared_exponential": 2, "matern52": 15}
+COPIES: dict[KernelName, int] = {"squared_exponential": 1, "matern52": 15}
 
 
 def posterior_needs(kernel: KernelName, sizes: Sizes) -> list[Need]:
@@ -25,8 +25,8 @@ def posterior_needs(kernel: KernelName, sizes: Sizes) -> list[Need]:
         Need("the covariance of the observations", 7 * n**2, f"7 x {n:,} x {observations}", by="observations"),
         Need(
             "the kernel between contexts and observations",
-            6 * rows * sizes.points * n,
-            f"{6 * rows} x {points} x {observations}",
+            5 * rows * sizes.points * n,
+            f"{5 * rows} x {points} x {observations}",
         ),
     ]
     factorised = sizes.draws and not sizes.samples and kernel == "squared_exponential"  # a path then needs no solves
@@ -61,8 +61,8 @@ def _drawn(sizes: Sizes) -> Need:
 
 def _sampled(sizes: Sizes) -> Need:
     n, what = sizes.points, "the samples of an interval"
-    values = 4 * max(n, min(sizes.samples * n, BLOCK))
+    values = 3 * max(n, min(sizes.samples * n, BLOCK))
     if n <= JOINT:
         return Need(what, values + 6 * n**2, f"6 x {n:,} x {n:,} contexts")
-    numbers = (USUAL_RANK + 2 * sizes.observations) * n
+    numbers = (USUAL_RANK + sizes.observations) * n
     return Need(what, values + numbers, f"{numbers // n:,} columns x {n:,} contexts")
