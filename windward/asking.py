@@ -123,7 +123,7 @@ def asked_body(policy: Policy, trials: Trials, request: Request, read: int) -> t
 
 
 def replayed_body(
-    asked: Event, events: Sequence[Event], study: str, table: Mapping[str, type], device: torch.device
+    asked: Event, events: Sequence[Event], study: str, table: Mapping[str, type], device: torch.device, memory: int
 ) -> dict[str, Any]:
     """Return what the asked event's body would be if it were computed now.
 
@@ -146,7 +146,7 @@ def replayed_body(
     start = Start(before.hyperparameters)
     if recorded is not None and (body["kept"] or older):
         start = Start(recorded, keep=True, fitted=body["fitted"])
-    request = Request(body["given"], body["fixed"], asked.at, before.seed, start)
+    request = Request(body["given"], body["fixed"], asked.at, before.seed, start, memory=memory)
     return asked_body(before.policy, before.trials, request, body["read"])[0]
 
 

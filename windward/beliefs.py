@@ -13,11 +13,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
+from functools import partial
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
+from windward.budget import BLOCK as LARGE_BLOCK
+from windward.budget import CLIMBED, Need, Sizes
 from windward.contexts import Contexts
 from windward.objectives import Reduction
 from windward.surrogate import Believed, Drafting, Posterior, SampledFunction, Sketching
@@ -74,6 +78,7 @@ class Thompson:
 
     width: AnyWidth = 1.0
     needs_monotone: ClassVar[bool] = False
+    draws: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_width("Thompson", self.width)
@@ -81,6 +86,17 @@ class Thompson:
     def __call__(self, believed: Believed, trials: Trials, contexts: Contexts, generator: torch.Generator) -> Score:
         width = resolved_width("Thompson", self.width, believed, trials)
         return PathScore(believed.posterior, believed.posterior.path(generator), contexts, width)
+
+    def cost(self, sizes: Sizes) -> list[Need]:
+        """Return what the values of a screen take, some decisions at a time."""
+        values = max(sizes.points, min(sizes.decisions * sizes.points, LARGE_BLOCK))
+        return [
+            Need(
+                "the values of a path",
+                5 * values,
+                f"5 x {values // sizes.points:,} decisions x {sizes.points:,} contexts",
+            )
+        ]
 
 
 @dataclass(frozen=True)
@@ -121,6 +137,43 @@ def length(gradient: Tensor, contexts: Contexts) -> Tensor:
     return size
 
 
+def _in_parts(score: Callable[[Tensor], Tensor], x: Tensor, size: int, size_with_gradient: int) -> Tensor:
+    """Return the score of decisions `"b d"`, of no more than so many at once: their intermediates may fill the memory."""
+    climbed = x.requires_grad and torch.is_grad_enabled()
+    if len(x) <= (size_with_gradient if climbed else size):
+        return score(x)
+    if climbed:
+        found: Tensor = _PartByPart.apply(x, score, size_with_gradient)  # type: ignore[no-untyped-call]
+        return found
+    # Written to one place: a list of small results, each made after large ones, would leave holes that cannot be used again.
+    values = x.new_empty(len(x))
+    for some, part in zip(torch.split(x, size), torch.split(values, size), strict=True):
+        part.copy_(score(some))
+    return values
+
+
+class _PartByPart(torch.autograd.Function):
+    """A score of independent rows whose gradient is taken along with it, so that nothing of one part waits for the next."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, score: Callable[[Tensor], Tensor], size: int) -> Tensor:
+        values, gradient = x.new_empty(len(x)), torch.empty_like(x)
+        for start in range(0, len(x), size):
+            rows = x.detach()[start : start + size].clone().requires_grad_()
+            with torch.enable_grad():
+                value = score(rows)
+                gradient[start : start + size] = torch.autograd.grad(value.sum(), rows)[0]
+            values[start : start + size] = value.detach()
+        ctx.save_for_backward(gradient)
+        return values
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:
+        (gradient,) = ctx.saved_tensors
+        return upstream[:, None] * gradient, None, None
+
+
 @dataclass(frozen=True)
 class ConfidenceScore:
     """A reduction at mean + `width` * standard deviation."""
@@ -132,8 +185,10 @@ class ConfidenceScore:
     def __call__(self, reduction: Reduction, x: Tensor) -> Tensor:
         values = len(self.contexts) * (1 + (self.contexts.points.shape[1] if reduction.extra == "slopes" else 0))
         size = max(1, BLOCK // values)
-        if x.ndim > 1 and len(x) > size and x.device.type == "cpu" and not x.requires_grad:
-            return torch.cat([self._of(reduction, some) for some in torch.split(x, size)])
+        if x.ndim > 1 and x.device.type == "cpu":
+            return _in_parts(
+                partial(self._of, reduction), x, size, max(1, CLIMBED // max(1, values * self.posterior.size))
+            )
         return self._of(reduction, x)
 
     def _of(self, reduction: Reduction, x: Tensor) -> Tensor:
@@ -172,6 +227,13 @@ class PathScore:
     width: float
 
     def __call__(self, reduction: Reduction, x: Tensor) -> Tensor:
+        if x.ndim > 1 and x.device.type == "cpu":
+            values = len(self.contexts) * (1 + (self.contexts.points.shape[1] if reduction.extra == "slopes" else 0))
+            most = max(1, CLIMBED // max(1, values * self.posterior.size))
+            return _in_parts(partial(self._of, reduction), x, max(1, LARGE_BLOCK // values), most)
+        return self._of(reduction, x)
+
+    def _of(self, reduction: Reduction, x: Tensor) -> Tensor:
         width, points = self.width, self.contexts.points
         values = self.path(x, points)
         if width != 1.0:

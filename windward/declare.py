@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from windward import check, papers
+from windward import budget, check, papers
 from windward.codec import decode, encode, table_of, unreadable
 from windward.errors import ArgumentError, WindwardError
 from windward.journal import Journal, check_name
@@ -52,9 +52,17 @@ class Declaration:
     direction: Literal["maximize", "minimize"] = "maximize"
     seed: int = 0
 
-    def create(self, journal: str | Journal) -> Study:
+    def create(self, journal: str | Journal, *, memory: int = budget.DEFAULT) -> Study:
         """Make the study in a journal."""
-        return Study(self.space, self.policy, journal=journal, name=self.name, seed=self.seed, direction=self.direction)
+        return Study(
+            self.space,
+            self.policy,
+            journal=journal,
+            name=self.name,
+            seed=self.seed,
+            direction=self.direction,
+            memory=memory,
+        )
 
 
 def methods() -> dict[str, Callable[..., Policy]]:
@@ -63,8 +71,8 @@ def methods() -> dict[str, Callable[..., Policy]]:
     return {n: f for n, f in own.items() if not n.startswith("_") and f.__module__ == papers.__name__}
 
 
-def declared(data: object) -> Declaration:
-    """Return the declaration in plain data, or raise an error that names what is wrong."""
+def declared(data: object, *, memory: int = budget.DEFAULT) -> Declaration:
+    """Return the declaration in plain data, or raise an error that names what is wrong; `memory` as in `Study`."""
     if not isinstance(data, Mapping):
         raise ArgumentError(f"a declaration is a table with {', '.join(FIELDS)}, got {shown(data, 60)}.")
     unknown = [name for name in data if name not in FIELDS]
@@ -83,7 +91,7 @@ def declared(data: object) -> Declaration:
     with _within("[policy]"):
         policy = None if data.get("policy") is None else declared_policy(data["policy"])
     if policy is not None:
-        policy.check(space)
+        policy.check(space, memory=memory)
     return Declaration(data["name"], space, policy, direction, check.whole("declaration", "seed", seed, low=0))
 
 

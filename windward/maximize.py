@@ -19,7 +19,8 @@ from windward.bfgs import Array, minimize_rows
 from windward.errors import SolverError
 from windward.parameters import Categorical, Integer
 from windward.polytope import Interior
-from windward.region import LEAST_DISTANCE, Region
+from windward.region import LEAST_DISTANCE, MOST_REJECTED, Region
+from windward.space import Space
 
 # Decisions evaluated at once where a cheap bound decides how many need it.
 SCREENED = 64
@@ -66,6 +67,15 @@ class MultiStart:
             check.whole("MultiStart", "evaluations", self.evaluations, low=1)
         check.number("MultiStart", "tolerance", self.tolerance, low=0.0, open_low=True)
         check.number("MultiStart", "apart", self.apart, low=0.0, high=1.0)
+
+    def most_decisions(self, space: Space) -> int:
+        """Return how many decisions it holds at once at most: under constraints several are drawn for each that is kept."""
+        return max(self.screen * (MOST_REJECTED if space.constraints else 1), 1)
+
+    def lowered(self, space: Space, seen: int, most: int) -> str | None:
+        """Return how to write it so that it holds at most so many decisions."""
+        screen = most // (MOST_REJECTED if space.constraints else 1)
+        return f"lower screen to {screen:,}" if screen else None
 
     def __call__(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> Tensor:
         region = replace(region, apart=self.apart)
@@ -196,6 +206,17 @@ class OverGrid:
     def __post_init__(self) -> None:
         check.whole("OverGrid", "per_parameter", self.per_parameter, low=2)
         check.number("OverGrid", "apart", self.apart, low=0.0, high=1.0)
+
+    def most_decisions(self, space: Space) -> int:
+        """Return how many decisions the grid has, counted without making it; whole numbers may have fewer."""
+        return math.prod(p.width if isinstance(p, Categorical) else self.per_parameter for p in space.decision.values())
+
+    def lowered(self, space: Space, seen: int, most: int) -> str | None:
+        """Return how to write it so that the grid has at most so many decisions; it has two along each at least."""
+        axes = [p.width for p in space.decision.values() if isinstance(p, Categorical)]
+        numeric = len(space.decision) - len(axes)
+        per_parameter = int((most / math.prod(axes)) ** (1.0 / numeric) + 1e-9) if numeric else 0
+        return f"lower per_parameter to {per_parameter:,}" if per_parameter >= 2 else "use MultiStart()"
 
     def points(self, region: Region) -> Tensor:
         """Return the grid inside the region; `"n d"`."""

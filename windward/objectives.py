@@ -141,6 +141,7 @@ class LipschitzRobust:
 
     radius: Radius
     monotone: ClassVar[bool] = True  # used at the upper confidence bound, as published
+    needs: ClassVar[str] = "slopes"
 
     def __post_init__(self) -> None:
         check_radius("LipschitzRobust", self.radius)

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from windward.budget import BLOCK
 from windward.contexts import product, sobol
 from windward.errors import SpaceError
 from windward.parameters import Categorical, Integer, Value
@@ -87,7 +88,8 @@ class Region:
         if self.avoid is None or len(self.avoid) == 0 or self.apart == 0.0:
             return torch.ones(len(x), dtype=torch.bool)
         least = self.apart * math.sqrt(self.space.decision_width)
-        return torch.cdist(x, self.avoid).amin(1) >= least
+        parts = torch.split(x, max(1, BLOCK // len(self.avoid)))
+        return torch.cat([torch.cdist(some, self.avoid).amin(1) for some in parts]) >= least
 
     def valid(self, x: Tensor) -> Tensor:
         """Return `x` `"b d"` with fixed columns set and discrete ones snapped; the constraints are not looked at."""

@@ -8,18 +8,17 @@ import torch
 from torch import Tensor
 
 from windward.beliefs import PosteriorMean, length
+from windward.budget import BLOCK
 from windward.contexts import Contexts
 from windward.feedback import fit_arrived
 from windward.objectives import Reduction, Satisficing
-from windward.policy import Policy, Request, acquisition
+from windward.policy import SAMPLES, Policy, Request, acquisition, check_memory
 from windward.region import Region
 from windward.satisficing import reported
 from windward.surrogate import Believed, Posterior
 from windward.trials import Trials
 
-# Posterior samples behind an interval, and its two quantiles: with 1024 of them the ends of a 90 % interval are good to
-# a twentieth of the posterior's deviation.
-SAMPLES = 1024
+# Posterior samples as functions behind an interval, and its two quantiles.
 PATHS = 128
 INTERVAL = (0.05, 0.95)
 
@@ -43,6 +42,7 @@ def assess(
     Returns None where nothing has arrived, or where no context is declared or seen.
     """
     policy, trials = policy.oriented(trials.sign), policy.view(trials)
+    check_memory(policy.reporting, trials, request, samples=SAMPLES)
     space = trials.space
     contexts = policy.context_model(space, trials, request.known(space), generator)
     if contexts is None or not trials.arrived:
@@ -103,9 +103,14 @@ def _draws(
 ) -> Tensor:
     """Return the objective over posterior samples of f; `"s"`."""
     if reduction.extra != "slopes":
-        samples = posterior.sample(x, contexts.points, SAMPLES, generator)
-        return reduction(samples, samples if reduction.extra == "lower" else None)
-    paths = [posterior.path(generator) for _ in range(PATHS)]  # a slope needs a function, not values at points
+        size = max(1, BLOCK // len(contexts))
+        draws = contexts.weights.new_empty(SAMPLES)
+        for part in torch.split(draws, size):
+            samples = posterior.sample(x, contexts.points, len(part), generator)
+            part.copy_(reduction(samples, samples if reduction.extra == "lower" else None))
+        return draws
+    # A slope needs a function, not values at points. One path after the other: each holds a large table.
+    paths = (posterior.path(generator) for _ in range(PATHS))
     return torch.cat(
         [
             reduction(p(x[None], contexts.points), length(p.context_gradient(x[None], contexts.points), contexts))

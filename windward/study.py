@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 
-from windward import check, papers
+from windward import budget, check, papers
 from windward.asking import (
     LEASE_SECONDS,
     LEASE_SHARE,
@@ -74,6 +74,7 @@ class Study:
     as `"sqlite:///shop.db"`, a journal, or None for one in memory. `clock` returns the time, a datetime with a time
     zone, for studies that live by another clock than the machine's; give the same one to `Study.open`. `device` is where
     the model is computed: `"cuda"` pays from some thousands of observations or tens of thousands of decisions.
+    `memory` is how many bytes a suggestion may take, 4 GiB; one that needs more is refused before it starts.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class Study:
         parts: Iterable[type] = (),
         clock: Clock = utc_now,
         device: str | torch.device = "cpu",
+        memory: int = budget.DEFAULT,
     ) -> None:
         if not isinstance(space, Space):
             raise ArgumentError(f"Study(space={shown(space)}): give a Space.")
@@ -98,8 +100,8 @@ class Study:
         seed = check.whole("Study", "seed", seed, low=0)
         check_name("Study", name, new=True)
         check_texts("Study", space)
-        policy.check(space)
-        self._prepare(name, open_journal(journal), parts, clock, device)
+        policy.check(space, memory=check.whole("Study", "memory", memory, low=1))
+        self._prepare(name, open_journal(journal), parts, clock, device, memory)
         body = {
             "v": VERSION,
             "space": encode(space),
@@ -123,26 +125,34 @@ class Study:
         parts: Iterable[type] = (),
         clock: Clock = utc_now,
         device: str | torch.device = "cpu",
+        memory: int = budget.DEFAULT,
     ) -> Study:
         """Return the study of this name, rebuilt from its log alone; `parts` are the classes of your own parts."""
         check_name("Study.open", name)
         if journal is None:
             raise ArgumentError("Study.open(journal=None): give the journal the study is in.")
         study = cls.__new__(cls)
-        study._prepare(name, open_journal(journal, existing=True), parts, clock, device)
+        study._prepare(name, open_journal(journal, existing=True), parts, clock, device, memory)
         study.sync()
         if study._history.head == 0:
             raise JournalError(f"study {shown(name)} is damaged: it has no events.")
         return study
 
     def _prepare(
-        self, name: str, journal: Journal, parts: Iterable[type], clock: Clock, device: str | torch.device
+        self,
+        name: str,
+        journal: Journal,
+        parts: Iterable[type],
+        clock: Clock,
+        device: str | torch.device,
+        memory: int,
     ) -> None:
         if not callable(clock):
             raise ArgumentError(f"Study(clock={shown(clock)}): give a function that returns the time.")
         self._table = table_of(OWN_PARTS, parts)
         self._journal, self._clock = journal, clock
         self._device = check.device("Study", device)
+        self._memory = check.whole("Study", "memory", memory, low=1)
         self._history = History(name, self._table, self._device)
         self._lock = threading.RLock()
         self._posterior: Posterior | None = None  # of the last ask: saves the next one work, changes nothing
@@ -180,6 +190,11 @@ class Study:
     def journal(self) -> Journal:
         """Where the log is kept."""
         return self._journal
+
+    @property
+    def memory(self) -> int:
+        """Bytes that a suggestion or a recommendation may take; one that needs more is refused before it starts."""
+        return self._memory
 
     @property
     def revision(self) -> int:
@@ -248,7 +263,9 @@ class Study:
                 keep = kept is not None and policy == kept_for  # another policy may mean something else by them
                 start = start_of(policy, trials, kept if keep else self._fit, keep=keep, previous=self._posterior)
             now = self._now()
-            body, posterior = asked_body(policy, trials, Request(given, fixed, now, self.seed, start), read)
+            body, posterior = asked_body(
+                policy, trials, Request(given, fixed, now, self.seed, start, memory=self._memory), read
+            )
             fit = None if body["fit"] is None else decode(body["fit"], self._table)  # unreadable: refused unwritten
             self._posterior = posterior
             draft = Draft("asked", len(trials), now, body)
@@ -279,7 +296,7 @@ class Study:
         asked = next((event for event in events if event.kind == "asked" and event.trial == id), None)
         if asked is None:
             raise TrialError(f"study.replay: trial {id} was added, not asked.")
-        body = replayed_body(asked, events, self.name, self._table, self._device)
+        body = replayed_body(asked, events, self.name, self._table, self._device, self._memory)
         return Suggestion(id, body["decision"], (body["chosen"] or body["given"]) or None)
 
     # -- telling ---------------------------------------------------------------------------------------------------
@@ -383,7 +400,7 @@ class Study:
     def use(self, policy: Policy) -> None:
         """Go on with another policy; what was asked and told stays."""
         check_policy("study.use", policy)
-        policy.check(self.space)
+        policy.check(self.space, memory=self._memory)
         draft = Draft("policy_set", None, self._now(), {"v": VERSION, "policy": encode(policy)})
         decode(draft.body["policy"], self._table)
         self._write(key_for("study.use", None), lambda: [draft])
@@ -407,7 +424,7 @@ class Study:
         with self._lock:
             policy, trials = self.policy, self.trials
         # Fitted from cold: what is recommended depends on the data and the policy, not on the fits along the way.
-        request = Request(given, {}, self._now(), self.seed)
+        request = Request(given, {}, self._now(), self.seed, memory=self._memory)
         return recommendation(call, policy, trials, request, decision)
 
     def run(

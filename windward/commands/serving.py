@@ -21,13 +21,21 @@ from windward.errors import ArgumentError, MissingDependency
     help="File with the admin token; else WINDWARD_ADMIN_TOKEN, else one is made for this run.",
 )
 @click.option("--fitters", type=click.IntRange(1), default=1, show_default=True, help="Processes that fit.")
+@click.option("--memory", type=click.IntRange(1), default=1024, show_default=True, help="MiB that one fit may take.")
 @click.option(
     "--largest-body", type=click.IntRange(1), default=1_000_000, show_default=True, help="Bytes of a request."
 )
 @journal_option
 @json_option
 def serve(
-    host: str, port: int, admin_token_file: Path | None, fitters: int, largest_body: int, journal: str, as_json: bool
+    host: str,
+    port: int,
+    admin_token_file: Path | None,
+    fitters: int,
+    memory: int,
+    largest_body: int,
+    journal: str,
+    as_json: bool,
 ) -> None:
     """Serve studies over HTTP, with a page to look at them.
 
@@ -46,7 +54,7 @@ def serve(
     given = _given_token(admin_token_file)
     check_binding(host, given is not None)
     token = given or new_token()
-    settings = Settings(journal, token, fitters=fitters, largest_body=largest_body)
+    settings = Settings(journal, token, fitters=fitters, memory=memory * 2**20, largest_body=largest_body)
 
     def ready(address: str) -> None:
         import sqlalchemy

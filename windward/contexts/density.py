@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
+from windward.budget import BLOCK
 from windward.parameters import Categorical
 from windward.space import Given, Space
 
@@ -83,12 +85,14 @@ def mixture_quantiles(centres: Tensor, weights: Tensor, width: float, count: int
         float(centres.min()) - 6.0 * width, float(centres.max()) + 6.0 * width, max(512, 4 * count), dtype=torch.float64
     )
 
+    def in_blocks(function: Callable[[Tensor], Tensor], c: Tensor) -> Tensor:
+        return torch.cat([function(some) for some in torch.split(c, max(1, BLOCK // len(centres)))])
+
     def below(c: Tensor) -> Tensor:
-        share: Tensor = torch.special.ndtr((c[:, None] - centres) / width)
-        return share @ weights
+        return in_blocks(lambda some: torch.special.ndtr((some[:, None] - centres) / width) @ weights, c)
 
     def density(c: Tensor) -> Tensor:
-        height = torch.exp(-0.5 * ((c[:, None] - centres) / width).square()) @ weights
+        height = in_blocks(lambda some: torch.exp(-0.5 * ((some[:, None] - centres) / width).square()) @ weights, c)
         return height / (width * math.sqrt(2.0 * math.pi))
 
     targets = (torch.arange(count, dtype=torch.float64) + 0.5) / count

@@ -107,6 +107,14 @@ class Known:
         parts = [dict(part) if part is not None else None for part in (self.points, self.distributions)]
         return (_known, (parts[0], self.weights, parts[1], self.count))
 
+    def most_points(self, space: Space, seen: int) -> int:
+        """Return how many contexts it makes at most."""
+        return self.count if self.points is None else len(next(iter(self.points.values())))
+
+    def lowered(self, space: Space, seen: int, most: int) -> str | None:
+        """Return how to write it so that it makes at most so many contexts."""
+        return f"give at most {most:,} points" if self.points is not None else f"lower count to {most:,}"
+
     def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:
         named = self.points if self.points is not None else self.distributions
         assert named is not None

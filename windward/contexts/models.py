@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from windward import check
+from windward.budget import BLOCK, Need, Sizes
 from windward.contexts.density import bandwidths, conditional_weights, mixture_quantiles, space_filling_order
 from windward.contexts.weighted import (
     Contexts,
@@ -41,6 +42,10 @@ UNSEEN = 128
 class NoContext:
     """Ignore contexts altogether: the surrogate is a function of the decision alone."""
 
+    def most_points(self, space: Space, seen: int) -> int:
+        """Return how many contexts it makes: one."""
+        return 1
+
     def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:
         return Contexts.uniform(torch.zeros(1, space.context_width, dtype=torch.float64))
 
@@ -58,6 +63,14 @@ class Empirical:
 
     def __post_init__(self) -> None:
         check.whole("Empirical", "elsewhere", self.elsewhere, low=0)
+
+    def most_points(self, space: Space, seen: int) -> int:
+        """Return how many contexts it makes at most: one for each seen, and those elsewhere."""
+        return (seen or UNSEEN) + self.elsewhere
+
+    def lowered(self, space: Space, seen: int, most: int) -> str | None:
+        """Return how to write it so that it makes at most so many contexts; None where the seen ones alone are more."""
+        return f"lower elsewhere to {most - seen:,}" if most >= (seen or UNSEEN) else None
 
     def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:
         seen = trials.seen_contexts
@@ -88,6 +101,18 @@ class KernelDensity:
     def __post_init__(self) -> None:
         check.whole("KernelDensity", "count", self.count, low=1)
         check.whole("KernelDensity", "elsewhere", self.elsewhere, low=0)
+
+    def most_points(self, space: Space, seen: int) -> int:
+        """Return how many contexts it makes at most."""
+        return self.count + self.elsewhere
+
+    def lowered(self, space: Space, seen: int, most: int) -> str | None:
+        """Return how to write it so that it makes at most so many contexts."""
+        return None if most <= self.elsewhere else f"lower count to {most - self.elsewhere:,}"
+
+    def cost(self, sizes: Sizes) -> list[Need]:
+        """Return what the table of points by seen contexts takes, made in parts; it has four nodes for each point."""
+        return [Need("the density of the seen contexts", 3 * min(4 * sizes.points * sizes.seen, BLOCK))]
 
     def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:
         low, high = space.context_bounds
@@ -127,6 +152,14 @@ class Box:
         check.number("Box", "spread", self.spread, low=0.0)
         check.whole("Box", "count", self.count, low=1)
 
+    def most_points(self, space: Space, seen: int) -> int:
+        """Return how many contexts it makes at most."""
+        return self.count
+
+    def lowered(self, space: Space, seen: int, most: int) -> str | None:
+        """Return how to write it so that it makes at most so many contexts."""
+        return f"lower count to {most:,}"
+
     def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:
         seen = trials.seen_contexts
         if given.complete or len(seen) < 2:
@@ -154,10 +187,32 @@ class Grid:
     def __post_init__(self) -> None:
         check.whole("Grid", "count", self.count, low=1)
 
+    def _per_axis(self, space: Space) -> int:
+        per_axis: float = self.count ** (1.0 / max(len(space.context), 1))
+        return max(2, math.ceil(round(per_axis, 9)))
+
+    def most_points(self, space: Space, seen: int) -> int:
+        """Return how many points the grid has, counted without making it; whole numbers may have fewer."""
+        per_axis = self._per_axis(space)
+        return math.prod(p.width if isinstance(p, Categorical) else per_axis for p in space.context.values())
+
+    def lowered(self, space: Space, seen: int, most: int) -> str | None:
+        """Return how to write it so that it has at most so many points; it has two along each context at least."""
+        axes = [p.width for p in space.context.values() if isinstance(p, Categorical)]
+        numeric = len(space.context) - len(axes)
+        per_axis = int((most / math.prod(axes)) ** (1.0 / numeric) + 1e-9) if numeric else 0
+        if per_axis < 2:
+            return "use KernelDensity(), which makes as many contexts as its count says"
+        return f"lower count to {per_axis ** len(space.context):,}"
+
+    def cost(self, sizes: Sizes) -> list[Need]:
+        """Return what the distances from the seen contexts to the grid take, made in parts."""
+        return [Need("the distances to the grid", 2 * min(sizes.points * sizes.seen, max(sizes.points, BLOCK)))]
+
     def points(self, space: Space) -> Tensor:
         """Return the grid; `"n k"`."""
         axes = []
-        per_axis = max(2, math.ceil(round(self.count ** (1.0 / max(len(space.context), 1)), 9)))
+        per_axis = self._per_axis(space)
         for name, parameter in space.context.items():
             if isinstance(parameter, Categorical):
                 axes.append(torch.eye(parameter.width, dtype=torch.float64))
@@ -182,7 +237,10 @@ class Grid:
         unit = torch.tensor([scale or 1.0 for scale in space.roles.c_scales], dtype=torch.float64)
         wanted = torch.where(given.known, given.values, seen)
         # Differences, not products of coordinates: a year and its seconds would cancel away.
-        gaps = torch.cdist(wanted / unit, points / unit, compute_mode="donot_use_mm_for_euclid_dist")
+        places = [
+            torch.cdist(some / unit, points / unit, compute_mode="donot_use_mm_for_euclid_dist").argmin(1)
+            for some in torch.split(wanted, max(1, BLOCK // len(points)))
+        ]
         weights = torch.zeros(len(points), dtype=torch.float64)
-        weights.index_add_(0, gaps.argmin(1), conditional_weights(space, seen, given))
+        weights.index_add_(0, torch.cat(places), conditional_weights(space, seen, given))
         return Contexts(points, weights / weights.sum())

@@ -36,6 +36,8 @@ REFINEMENTS = 2
 FAR = 1e-5
 # For up to so many rows a table of products larger than this (in doubles, 2 MiB) is read for longer than it saves.
 SOME, CACHED = 16, 2**18
+# Numbers that a block of rows, or the table of products, may take (128 MiB): beyond, fewer rows at a time.
+MOST = 2**24
 
 
 @dataclass(frozen=True)
@@ -65,10 +67,11 @@ class Cone:
 
     def weighted(self, weights: Tensor) -> Tensor:
         """Return the Gram matrix of those rows under weights `"b n"`; `"b, rank + 1, rank + 1"`."""
-        side = len(self.shared)
-        if len(weights) <= SOME and self.root.shape[1] * side**2 > CACHED:
-            return (self.shared * weights[:, None, :]) @ self.shared.T
-        return (weights @ self.products).reshape(-1, side, side)
+        side, n = len(self.shared), self.root.shape[1]
+        if n * side**2 <= (CACHED if len(weights) <= SOME else MOST):
+            return (weights @ self.products).reshape(-1, side, side)
+        parts = torch.split(weights, max(SOME, MOST // (n * side)))
+        return torch.cat([(self.shared * some[:, None, :]) @ self.shared.T for some in parts])
 
     def spread(self, v: Tensor) -> Tensor:
         """Return K v without the nugget for rows `"b n"`, by the root or by the whole kernel."""
@@ -101,8 +104,9 @@ def solve(cone: Cone, f: Tensor, radius: Tensor, tolerance: float) -> tuple[Tens
         if dense:
             cone = replace(cone, whole=True)
         rows_left = (best.gap > tolerance).nonzero()[:, 0]
-        # Blocks that stay in the cache.
-        size = BLOCK if f.device.type == "cpu" else LARGE_BLOCK
+        # Blocks that stay in the cache; each row has a matrix of its own.
+        side = f.shape[-1] if dense else len(cone.root) + 2
+        size = max(1, min(BLOCK, MOST // side**2)) if f.device.type == "cpu" else LARGE_BLOCK
         for rows in torch.split(rows_left, size) if len(rows_left) else ():
             _iterate(cone, f, radius, tolerance, best, rows, dense=dense, steps=steps)
     return best.weights, best.multiplier, best.gap

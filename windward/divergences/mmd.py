@@ -23,8 +23,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from windward import check
+from windward.budget import Need, Sizes
 from windward.contexts import Contexts
-from windward.divergences._interior_point import Cone, solve
+from windward.divergences._interior_point import MOST, SOME, Cone, solve
 from windward.divergences.worst_case import Problem, WorstCase, below_chord, check_contexts, check_weights
 from windward.errors import ArgumentError, IncompatibleError, SolverError
 from windward.shown import shown
@@ -80,7 +81,15 @@ class MMD:
             return matrix
         assert self.length_scale is not None
         gaps = torch.cdist(contexts.points, contexts.points, compute_mode="donot_use_mm_for_euclid_dist")
-        return torch.exp(-0.5 * (gaps / self.length_scale).square())
+        return gaps.div_(self.length_scale).square_().mul_(-0.5).exp_()
+
+    def cost(self, sizes: Sizes) -> list[Need]:
+        """Return what the kernel of all pairs of contexts takes, with its factors and eigenvectors, and rows being solved."""
+        pairs = sizes.points**2
+        return [
+            Need("the kernel of MMD", 6 * pairs, f"6 x {sizes.points:,} x {sizes.points:,} contexts"),
+            Need("the rows that MMD solves", max(pairs, min(SOME * pairs, MOST))),
+        ]
 
     def distance(self, weights: Tensor, contexts: Contexts) -> Tensor:
         """Return sqrt((q - p)' (K + nugget I) (q - p)); `"*b"`."""
@@ -202,7 +211,8 @@ class MMDBall:
 
     @cached_property
     def _factor(self) -> tuple[Tensor, bool]:
-        full = self.kernel + self.nugget * torch.eye(len(self.kernel)).to(self.kernel)
+        full = self.kernel.clone()
+        full.diagonal().add_(self.nugget)
         factor, failed = torch.linalg.cholesky_ex(full)
         singular = bool(failed) or float(factor.diagonal().min()) <= 1e-7 * float(factor.diagonal().max())
         return factor, singular
@@ -220,7 +230,7 @@ class MMDBall:
                 "MMD(nugget=0): the slope at radius 0 needs a kernel matrix that can be inverted, and this one is "
                 "singular to rounding; give a nugget, such as MMD(length_scale, nugget=1e-6), or fewer contexts."
             )
-        eye = torch.eye(len(self.kernel)).to(self.kernel)
+        eye = torch.eye(len(self.kernel), dtype=self.kernel.dtype, device=self.kernel.device)
         return torch.as_tensor(torch.linalg.solve_triangular(self._factor[0], eye, upper=False))
 
     def _attached(self, problem: Problem, weights: Tensor, multiplier: Tensor) -> Tensor:

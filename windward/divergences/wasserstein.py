@@ -14,6 +14,7 @@ single context, where the inner minimum is two running minima.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -21,6 +22,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from windward.budget import Need, Sizes
 from windward.contexts import Contexts
 from windward.divergences.worst_case import Problem, WorstCase, below_chord, check_contexts, check_weights
 from windward.errors import SolverError
@@ -46,6 +48,14 @@ class Wasserstein:
     """
 
     steep: ClassVar[bool] = False
+
+    def cost(self, sizes: Sizes) -> list[Need]:
+        """Return what the distances between all pairs of contexts take: the table, and one like it for each step."""
+        return [
+            Need(
+                "the distances of Wasserstein", 4 * sizes.points**2, f"4 x {sizes.points:,} x {sizes.points:,} contexts"
+            )
+        ]
 
     def distance(self, weights: Tensor, contexts: Contexts) -> Tensor:
         """Return the least cost of moving the reference to `weights`; `"*b"`. One linear programme for each."""
@@ -201,7 +211,7 @@ class WassersteinBall:
         """Return the plans of cost zero: stay, or move to the least of the points in the same place."""
         places = self.support.nonzero()[:, 0].expand(len(f), -1)
         if self._crowded:
-            places = torch.where(self.gaps == 0, f[:, None, :], torch.inf).argmin(-1)
+            places = self._by_rows(lambda some: torch.where(self.gaps == 0, some[:, None, :], torch.inf).argmin(-1), f)
         return self._costed(f, places)
 
     @cached_property
@@ -216,13 +226,8 @@ class WassersteinBall:
         still = level == 0
         if bool(still.all()):
             return self._costed(f, self._nearest_least(f))
-        block = BLOCK if f.device.type == "cpu" else LARGE_BLOCK
-        size = max(1, block // max(1, self.gaps.numel()))
-        found = torch.cat(
-            [
-                _least(torch.addcmul(f[rows, None, :], level[rows, None, None], self.gaps))
-                for rows in (slice(start, start + size) for start in range(0, len(f), size))
-            ]
+        found = self._by_rows(
+            lambda f, level: _least(torch.addcmul(f[:, None, :], level[:, None, None], self.gaps)), f, level
         )
         if bool(still.any()):
             found = torch.where(still[:, None], self._nearest_least(f), found)
@@ -232,7 +237,17 @@ class WassersteinBall:
         minimal = f == f.amin(-1, keepdim=True)
         if bool((minimal.sum(-1) == 1).all()):
             return minimal.int().argmax(-1, keepdim=True).expand(-1, len(self.gaps))
-        return torch.where(minimal[:, None, :], self.gaps, torch.inf).argmin(-1)
+        return self._by_rows(lambda some: torch.where(some[:, None, :], self.gaps, torch.inf).argmin(-1), minimal)
+
+    def _by_rows(self, function: Callable[..., Tensor], *rows: Tensor) -> Tensor:
+        """Return places `"b s"` by a function of rows that compares each with all gaps, as many at once as fit a block."""
+        block = BLOCK if self.gaps.device.type == "cpu" else LARGE_BLOCK
+        size = max(1, block // max(1, self.gaps.numel()))
+        # Written to one place: a list of small results would leave holes between the large arrays that made them.
+        found = torch.empty(len(rows[0]), len(self.gaps), dtype=torch.int64, device=self.gaps.device)
+        for start in range(0, len(found), size):
+            found[start : start + size] = function(*(part[start : start + size] for part in rows))
+        return found
 
     def _targets_on_a_line(self, f: Tensor, level: Tensor) -> Tensor:
         """min_j f_j + lambda |c_i - c_j| from both sides: the running minima of f - lambda c and of f + lambda c."""

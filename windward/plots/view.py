@@ -91,7 +91,7 @@ class View:
                 samples = self.posterior.sample(row, points, SAMPLES, generator)
                 columns.append(self.reduction(samples, samples if self.reduction.extra == "lower" else None))
             return torch.stack(columns, dim=1)
-        paths = [self.posterior.path(generator) for _ in range(PATHS)]  # a slope needs a function
+        paths = (self.posterior.path(generator) for _ in range(PATHS))  # a slope needs a function; each holds a table
         return torch.stack(
             [self.reduction(p(x, points), length(p.context_gradient(x, points), self.contexts)) for p in paths]
         )
@@ -114,7 +114,7 @@ def view(study: Study) -> View:
     trials, policy = study.trials, study.policy
     # The stream of the recommendation itself: figures show the very contexts it was judged on.
     generator = torch.Generator().manual_seed(hash_seed(study.seed, 2**32 + head))
-    found = assess(policy, trials, Request(seed=study.seed), None, generator)
+    found = assess(policy, trials, Request(seed=study.seed, memory=study.memory), None, generator)
     if found is None:
         raise TrialError(f"study {study.name!r}: nothing has arrived yet; there is nothing to draw.")
     turned, seen = policy.oriented(trials.sign), policy.view(trials)

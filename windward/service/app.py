@@ -68,7 +68,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        shelf = Shelf(settings.journal)
+        shelf = Shelf(settings.journal, settings.memory)
         kitchen = Kitchen(
             settings,
             shelf,

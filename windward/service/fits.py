@@ -92,10 +92,12 @@ class Fits:
     def _new_pool(self) -> ProcessPoolExecutor:
         # Spawned: a forked copy of a process with threads may hold their locks for ever.
         context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self._settings.fitters, context, _start, (self._settings.journal,))
+        return ProcessPoolExecutor(
+            self._settings.fitters, context, _start, (self._settings.journal, self._settings.memory)
+        )
 
 
-def _start(url: str) -> None:
+def _start(url: str, memory: int) -> None:
     """Prepare a fitting process: it leaves Ctrl-C to its parent and ends when its parent does."""
     global _shelf
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -105,7 +107,7 @@ def _start(url: str) -> None:
     from windward.service.shelf import Shelf
 
     torch.set_num_threads(1)  # the processes are the parallelism
-    _shelf = Shelf(url)
+    _shelf = Shelf(url, memory)
 
 
 def _end_with_parent() -> None:
@@ -130,7 +132,8 @@ def create(data: dict[str, Any]) -> dict[str, Any]:
     """Make a study, and return its declaration; trying a policy on its space can be heavy."""
     from windward.declare import declaration_of, declared
 
-    return declaration_of(declared(data).create(_shelf.journal))
+    memory = _shelf.memory
+    return declaration_of(declared(data, memory=memory).create(_shelf.journal, memory=memory))
 
 
 def recommend(name: str, context: dict[str, Any] | None) -> dict[str, Any]:

@@ -21,6 +21,7 @@ class Settings:
     admin_token: str = field(repr=False)
     fitters: int = 1  # processes that fit; each holds torch, some 300 MB
     most_waiting: int = 64  # asks, recommendations and figures that may queue for them
+    memory: int = 2**30  # bytes that one fit may take; more is refused before it starts
     largest_body: int = 1_000_000  # bytes of a request
     most_numbers: int = 100_000  # the largest whole number in a policy: counts of points, starts, samples
     most_parameters: int = 200  # decisions and contexts, every choice of a category counting as one
@@ -37,7 +38,7 @@ class Settings:
                 f"Settings(admin_token=...): an admin token has at least {SHORTEST_TOKEN} printable ASCII characters and "
                 "no spaces; make one with: python -c 'import secrets; print(secrets.token_urlsafe())'"
             )
-        for name in ("fitters", "most_waiting", "largest_body", "most_numbers", "most_parameters"):
+        for name in ("fitters", "most_waiting", "memory", "largest_body", "most_numbers", "most_parameters"):
             check.whole("Settings", name, getattr(self, name), low=1)
 
 

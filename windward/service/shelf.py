@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 
+from windward import budget
 from windward.journal.sql import SqlJournal
 from windward.study import Study
 
@@ -15,8 +16,8 @@ MOST_OPEN = 128
 class Shelf:
     """Open studies of one journal, by name. Safe for many threads."""
 
-    def __init__(self, url: str) -> None:
-        self.journal = SqlJournal(url)
+    def __init__(self, url: str, memory: int = budget.DEFAULT) -> None:
+        self.journal, self.memory = SqlJournal(url), memory
         self._studies: OrderedDict[str, tuple[str, Study]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -32,7 +33,10 @@ class Shelf:
             if kept is not None and kept[0] == birth:
                 self._studies.move_to_end(name)
                 return kept
-        opened = birth, Study.open(name, journal=self.journal)  # outside: a long log takes seconds to fold
+        opened = (
+            birth,
+            Study.open(name, journal=self.journal, memory=self.memory),
+        )  # outside: a long log takes seconds to fold
         with self._lock:
             kept = self._studies.get(name)
             if kept is None or kept[0] != birth:

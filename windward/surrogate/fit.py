@@ -8,10 +8,12 @@ import torch
 from torch import Tensor
 
 from windward import check
+from windward.budget import Need, Sizes
 from windward.errors import ArgumentError, SolverError
 from windward.shown import shown
 from windward.surrogate.kernel import KERNELS, KernelName, kernel_value, squared_distances
 from windward.surrogate.likelihood import LEAST_NOISE, MANY, NOISE_PRIOR, Likelihood, length_scale_prior
+from windward.surrogate.needs import posterior_needs
 from windward.surrogate.outcomes import Outcome, Standardize
 from windward.surrogate.posterior import GaussianPosterior, Hyperparameters
 from windward.trials import Dataset
@@ -56,6 +58,10 @@ class GaussianProcess:
             )
         if self.fixed is not None:
             _check_fixed(self.fixed)
+
+    def cost(self, sizes: Sizes) -> list[Need]:
+        """Return what the matrices of a fit, of its predictions and of its samples take; see `posterior_needs`."""
+        return posterior_needs(self.kernel, sizes)
 
     def fit(self, data: Dataset, start: Hyperparameters | None = None) -> GaussianPosterior:
         """Return the posterior at the most probable hyper-parameters, searched from the prior's mode and from `start`."""
@@ -122,7 +128,8 @@ class GaussianProcess:
         zx, zc = inputs.x(data.x), inputs.c(data.c)
         s = squared_distances(zx, zx) + squared_distances(zc, zc)
         noise = problem.noise(hyperparameters.noise)
-        covariance = hyperparameters.amplitude * kernel_value(self.kernel, s.fill_diagonal_(0.0)) + noise.diag()
+        covariance = hyperparameters.amplitude * kernel_value(self.kernel, s.fill_diagonal_(0.0))
+        covariance.diagonal().add_(noise)
         factor, failed = torch.linalg.cholesky_ex(covariance)
         if int(failed):
             raise SolverError(

@@ -21,17 +21,17 @@ KERNELS: tuple[KernelName, ...] = ("squared_exponential", "matern52")
 def squared_distances(a: Tensor, b: Tensor) -> Tensor:
     """Return |a_i - b_j|^2 for `"*b d"` against `"n d"`; `"*b n"`, never negative."""
     cross = a @ b.T
-    return (
-        (cross.mul_(-2.0) if not cross.requires_grad else -2.0 * cross)
-        .add(a.square().sum(-1, keepdim=True) + b.square().sum(-1))
-        .clamp_min(0.0)
-    )
+    sums = a.square().sum(-1, keepdim=True) + b.square().sum(-1)
+    if cross.requires_grad:
+        return (-2.0 * cross).add(sums).clamp_min(0.0)
+    return cross.mul_(-2.0).add_(sums).clamp_min_(0.0)  # in place: with many contexts each copy counts
 
 
 def kernel_value(name: KernelName, s: Tensor) -> Tensor:
     """Return k(s), differentiable once in s also where s = 0."""
     if name == "squared_exponential":
-        return torch.exp(-0.5 * s)
+        half = -0.5 * s
+        return half.exp() if half.requires_grad else half.exp_()
     return _Matern52.apply(s)  # type: ignore[no-any-return, no-untyped-call]
 
 

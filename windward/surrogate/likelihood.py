@@ -153,9 +153,11 @@ class Likelihood:
         s = _own_squared_distances(z, squares)
         k = kernel_value(self.kernel, s)
         slope = kernel_slope(self.kernel, s, k)
+        del s  # with thousands of observations each of these matrices counts
         noise = self.noise(torch.from_numpy(np.exp(thetas[:, -1:])).to(self.y))  # "b n"
         k.diagonal(dim1=1, dim2=2).add_(noise)
         factor, failed = torch.linalg.cholesky_ex(k)
+        del k
         if bool(failed.any()):
             factor[failed != 0] = torch.eye(len(self.y), dtype=factor.dtype, device=factor.device)
         precision = torch.cholesky_inverse(factor)

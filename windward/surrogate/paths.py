@@ -24,6 +24,11 @@ from windward.surrogate.marginals import BLOCK, LARGE_BLOCK
 if TYPE_CHECKING:
     from windward.surrogate.posterior import GaussianPosterior
 
+# Fourier features of a path, each a cosine and a sine.
+FEATURES = 1024
+# Numbers of a table made at once (64 MiB): with more contexts its intermediates would take as much as the table itself.
+TABLE = 2**23
+
 
 @dataclass(frozen=True)
 class Path:
@@ -60,15 +65,24 @@ class Path:
         """Return what each feature of a decision adds at each context; `"p n"`. The last one made is kept."""
         kept = self._tables.get("last")
         if kept is None or kept[0] is not points:
-            posterior = self.posterior
-            zc = posterior.inputs.c(points)
-            angles, weights = self.c_frequencies @ zc.T + self.phases[:, None], self.weights[:, None]
-            parts = [weights * angles.cos(), -weights * angles.sin()]
-            if self.factorises:
-                kc = kernel_value(posterior.kernel, squared_distances(posterior.zc, zc))
-                parts.append((posterior.hyperparameters.amplitude * self.correction)[:, None] * kc)
-            kept = self._tables["last"] = (points, torch.cat(parts))
+            kept = self._tables["last"] = (points, self._made(self.posterior.inputs.c(points)))
         return kept[1]
+
+    def _made(self, zc: Tensor) -> Tensor:
+        """Return the table for scaled contexts `"n k"`, made some contexts at a time: it may fill most of the memory."""
+        posterior, count = self.posterior, len(self.phases)
+        rows, weights = 2 * count + (posterior.size if self.factorises else 0), self.weights[:, None]
+        table = zc.new_empty(rows, len(zc))
+        size = max(1, TABLE // rows)
+        for start in range(0, len(zc), size):
+            some, block = zc[start : start + size], table[:, start : start + size]
+            angles = (self.c_frequencies @ some.T).add_(self.phases[:, None])
+            torch.mul(weights, angles.cos(), out=block[:count])
+            torch.mul(-weights, angles.sin(), out=block[count : 2 * count])
+            if self.factorises:
+                kc = kernel_value(posterior.kernel, squared_distances(posterior.zc, some))
+                torch.mul((posterior.hyperparameters.amplitude * self.correction)[:, None], kc, out=block[2 * count :])
+        return table
 
     def sketch(self) -> PathSketch:
         """Return a quicker form of this path, to rank decisions by."""
@@ -83,6 +97,9 @@ class Path:
 
     def context_gradient(self, x: Tensor, points: Tensor) -> Tensor:
         """Return the gradient in the context at every decision `"*b d"` and context `"n k"`; `"*b n k"`."""
+        size = max(1, TABLE // (2 * len(self.phases)))
+        if len(points) > size:
+            return torch.cat([self.context_gradient(x, some) for some in torch.split(points, size)], dim=-2)
         posterior = self.posterior
         zx, zc = posterior.inputs.x(x), posterior.inputs.c(points)
         angles = zx @ self.x_frequencies.T

@@ -21,7 +21,8 @@ from windward.contexts import Contexts
 from windward.errors import SolverError
 from windward.surrogate.kernel import KernelName, kernel_value, squared_distances
 from windward.surrogate.marginals import LARGE, Observations, blocks, product_marginals
-from windward.surrogate.paths import Path, draw_path
+from windward.surrogate.paths import FEATURES, Path, draw_path
+from windward.surrogate.sampling import joint_root, sample_many
 from windward.surrogate.slopes import ContextSlopes, SlopedContexts, context_slopes
 from windward.surrogate.splits import SPLIT_RESIDUAL, Split, rough_split, split
 
@@ -40,6 +41,10 @@ FEW = 8192
 DRAFT_RESIDUAL = 3e-5
 # The same of a draft's draft: it need only tell which decisions are worth the draft.
 SKETCH_RESIDUAL = 1e-2
+# Contexts up to which their joint covariance is made whole (32 MiB each of a few copies).
+JOINT = 2048
+# Decisions by contexts by observations, up to which a kernel that does not factorise is worked on at once (128 MiB).
+PAIRED = 2**24
 
 
 @dataclass(frozen=True)
@@ -158,24 +163,45 @@ class GaussianPosterior:
         zc, amplitude = self.inputs.c(contexts.points), self.hyperparameters.amplitude
         blended = amplitude * self._blend(self.inputs.x(x), zc, contexts.weights)  # "*b n"
         mean = self.hyperparameters.mean + blended @ self.alpha
-        within = kernel_value(self.kernel, squared_distances(zc, zc))
-        prior = amplitude * (contexts.weights @ within @ contexts.weights)
+        prior = amplitude * self._within(zc, contexts)
         variance = prior - (blended @ self.inverse.T).square().sum(-1)
         std = variance.clamp_min(LEAST_VARIANCE * amplitude).sqrt()
         return mean * self.scale + self.shift, std * self.scale
 
+    def _within(self, zc: Tensor, contexts: Contexts) -> Tensor:
+        """Return the mean of the kernel between two contexts drawn by the weights."""
+        weights = contexts.weights
+        if len(zc) <= JOINT:
+            return weights @ kernel_value(self.kernel, squared_distances(zc, zc)) @ weights
+
+        def summed() -> tuple[Tensor, Tensor]:  # a search asks for it again and again, and it takes seconds
+            size = max(1, JOINT**2 // len(zc))
+            parts = zip(torch.split(zc, size), torch.split(weights, size), strict=True)
+            total = zc.new_zeros(())
+            for some, shares in parts:
+                total += shares @ (kernel_value(self.kernel, squared_distances(some, zc)) @ weights)
+            return weights, total
+
+        kept = self.once("within", contexts.points, summed)
+        return kept[1] if kept[0] is weights else summed()[1]
+
     def sample(self, x: Tensor, points: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Return `count` exact joint samples of f at one decision `"d"` and every context `"n k"`; `"count n"`."""
+        """Return `count` joint samples of f at one decision `"d"` and every context `"n k"`; `"count n"`.
+
+        They are exact up to `JOINT` contexts. Beyond, the covariance is kept as a product of low rank (see `sampling.py`).
+        """
         zx, zc = self.inputs.x(x).expand(len(points), -1), self.inputs.c(points)
         amplitude = self.hyperparameters.amplitude
+        if len(points) > JOINT:
+            return sample_many(self, x, points, count, generator)
         solved = self.covariance(zx, zc, self.zx, self.zc) @ self.inverse.T
         covariance = self.covariance(zx, zc, zx, zc) - solved @ solved.T
-        factor = _root(covariance, amplitude)
+        factor = joint_root(covariance, amplitude)
         mean = self.hyperparameters.mean + self.cross(zx[:1], zc, self.alpha)[0]
         normal = torch.randn(count, len(points), generator=generator, dtype=torch.float64).to(mean)
         return (mean + normal @ factor.T) * self.scale + self.shift
 
-    def path(self, generator: torch.Generator, *, features: int = 1024) -> Path:
+    def path(self, generator: torch.Generator, *, features: int = FEATURES) -> Path:
         """Return one posterior sample as a deterministic, differentiable function of (x, points)."""
         return draw_path(self, generator, features)
 
@@ -241,7 +267,12 @@ class GaussianPosterior:
         sx, sc = squared_distances(zx, self.zx), squared_distances(zc, self.zc)
         if self.kernel == "squared_exponential":
             return amplitude * (kernel_value(self.kernel, sx) * weights) @ kernel_value(self.kernel, sc).T
-        return amplitude * (kernel_value(self.kernel, sx[..., None, :] + sc) @ weights)
+        if sx.ndim != 2 or sx.requires_grad or sx.numel() * len(sc) <= PAIRED:
+            return amplitude * (kernel_value(self.kernel, sx[..., None, :] + sc) @ weights)
+        found = sx.new_empty(len(sx), len(sc))
+        for row, values in zip(sx, found, strict=True):
+            torch.mul(kernel_value(self.kernel, row + sc) @ weights, amplitude, out=values)
+        return found
 
     def _blend(self, zx: Tensor, zc: Tensor, weights: Tensor) -> Tensor:
         sx, sc = squared_distances(zx, self.zx), squared_distances(zc, self.zc)
@@ -282,7 +313,7 @@ class GaussianPosterior:
 
     def sloped(self, points: Tensor) -> SlopedContexts:
         """Return what every decision shares when slopes at these contexts are asked for."""
-        return self._once(
+        return self.once(
             "slopes",
             points,
             lambda: SlopedContexts.of(self.inputs.c(points), self.zc, self.inputs.c_rates, self.residual),
@@ -308,27 +339,17 @@ class GaussianPosterior:
             kc = factors(self.zc)
             return Split(kc, None, kc)
         if self.drafted:
-            return self._once(
+            return self.once(
                 "split", points, lambda: rough_split(factors, self.inputs.c(points), self.zc, self.residual)
             )
-        return self._once("split", points, lambda: split(factors(self.zc), self.residual))
+        return self.once("split", points, lambda: split(factors(self.zc), self.residual))
 
-    def _once(self, what: str, points: Tensor, prepare: Callable[[], Prepared]) -> Prepared:
-        # One suggestion asks for the same contexts hundreds of times: what was last made for them is kept, by identity.
+    def once(self, what: str, points: Tensor, prepare: Callable[[], Prepared]) -> Prepared:
+        """Return what was last prepared for these contexts, by identity: one suggestion asks for it hundreds of times."""
         kept = self._prepared.get(what)
         if kept is None or kept[0] is not points:
             kept = self._prepared[what] = (points, prepare())
         return kept[1]  # type: ignore[return-value]
-
-
-def _root(covariance: Tensor, amplitude: float) -> Tensor:
-    """Return a Cholesky factor of a covariance that may be singular, with the least jitter that allows one."""
-    eye = torch.eye(len(covariance), dtype=covariance.dtype, device=covariance.device)
-    for exponent in range(-13, -3):
-        factor, failed = torch.linalg.cholesky_ex(covariance + amplitude * 10.0**exponent * eye)
-        if not int(failed):
-            return torch.as_tensor(factor)
-    raise SolverError(f"GaussianPosterior: the joint covariance of {len(covariance)} contexts has no Cholesky factor.")
 
 
 def extend_factor(factor: Tensor, inverse: Tensor, between: Tensor, within: Tensor) -> tuple[Tensor, Tensor]:

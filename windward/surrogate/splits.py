@@ -97,7 +97,7 @@ class Rows:
 
     def put(self, out: Tensor, base: Tensor, factor: float, gram: Tensor) -> None:
         """Write base + factor times the forms into `out` `"b m"`."""
-        torch.add(base, ((self.left @ gram) * self.right).sum(-1), alpha=factor, out=out)
+        torch.add(base, (self.left @ gram).mul_(self.right).sum(-1), alpha=factor, out=out)
 
     def spread(self, weights: Tensor) -> Tensor:
         """Return sum_m weights_m (left_m right_m' + right_m left_m') / 2 for weights `"b m"`; `"b r r"`."""
