@@ -258,7 +258,6 @@ OTHERS = {
 @settings(max_examples=30)
 @given(instances)
 @pytest.mark.parametrize("name", OTHERS)
-@example(([(0.0, 0), (-8.0, 0)], 0.0, 0.0, ("radius", -8.0)))  # MMD took another point to be within this radius
 def test_the_adversary_stays_in_the_ball_of_every_divergence(name, instance):
     pairs, offset, size, (_, power) = instance
     p = doubles(*(10.0**weight for weight, _ in pairs))
@@ -269,3 +268,13 @@ def test_the_adversary_stays_in_the_ball_of_every_divergence(name, instance):
     worst = divergence.worst_case(f, contexts, radius)
     assert float(worst.weights.min()) >= 0.0
     assert float(divergence.distance(worst.weights, contexts)) <= radius * (1 + 1e-9) + slack
+
+
+@pytest.mark.parametrize("rest", [1e-5, 1e-6, 1e-7, 1e-8])
+def test_mmd_knows_how_far_a_minimum_is_that_has_nearly_all_mass(rest):
+    """|e - p| for p = (1 - rest, rest) is rest |e_1 - e_2|: as a difference of sums it had no digits left."""
+    contexts = Contexts(doubles(0.0, 1.0)[:, None], doubles(1.0 - rest, rest))
+    ball = MMD(0.3, nugget=1e-4).on(contexts)
+    reach, _ = ball.reach_of_minimum(doubles(0.0, 1.0)[None])
+    apart = math.sqrt(2.0 + 2e-4 - 2.0 * math.exp(-0.5 / 0.3**2))
+    assert float(reach) == pytest.approx(rest * apart, rel=1e-7)
