@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from windward.contexts import Contexts
 from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein
+from windward.errors import SolverError
 
 EPSILON = 2.0**-52
 DIGITS = 80
@@ -265,7 +266,11 @@ def test_the_adversary_stays_in_the_ball_of_every_divergence(name, instance):
     contexts = Contexts(torch.linspace(0.0, 1.0, len(p), dtype=torch.float64)[:, None], p / p.sum())
     radius = 10.0 ** max(power, -14.0)
     divergence, slack = OTHERS[name]
-    worst = divergence.worst_case(f, contexts, radius)
+    try:
+        worst = divergence.worst_case(f, contexts, radius)
+    except SolverError:  # MMD refuses what it cannot certify, such as a radius far below the weights' rounding
+        assert name.startswith("mmd") and radius < 1e-6
+        return
     assert float(worst.weights.min()) >= 0.0
     assert float(divergence.distance(worst.weights, contexts)) <= radius * (1 + 1e-9) + slack
 
