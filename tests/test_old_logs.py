@@ -162,3 +162,28 @@ def test_a_study_made_now_reads_the_same_after_a_round_trip(tmp_path):
     assert created["status_quo"] is None and created["horizon"] is None
     assert created["policy"]["maximize"]["screen"] == 512
     assert ww.Study.open("study", journal=study.journal).policy == study.policy
+
+
+def test_a_space_that_no_whole_numbers_meet_was_accepted_once_and_opens(tmp_path):
+    import pickle
+    import sqlite3
+    from contextlib import closing
+
+    def space(most: float) -> ww.Space:
+        sums = ww.Linear({"vans": 2.0, "cars": 2.0}, lower=3.0, upper=most)
+        return ww.Space(decision={"vans": ww.Integer(0, 9), "cars": ww.Integer(0, 9)}, constraints=[sums])
+
+    url = f"sqlite:///{tmp_path}/vans.db"
+    ww.Study(space(8.0), journal=url, name="vans")
+    with closing(
+        sqlite3.connect(tmp_path / "vans.db")
+    ) as database:  # 2 vans + 2 cars = 3: fractions do, whole numbers do not
+        database.execute("""UPDATE events SET body = replace(body, '"upper":8.0', '"upper":3.0')""")
+        database.commit()
+    with pytest.raises(ww.SpaceError, match="must be whole"):
+        space(3.0)
+    study = ww.Study.open("vans", journal=url)
+    study.add({"vans": 1, "cars": 1}, 2.0)
+    assert study.trials[0].value == 2.0 and pickle.loads(pickle.dumps(study.space)) == study.space
+    with pytest.raises(ww.SpaceError, match="whole"):
+        study.ask()

@@ -9,7 +9,9 @@ the user thinks it means; a surrogate scales columns for itself.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from types import MappingProxyType
@@ -33,6 +35,9 @@ logger = logging.getLogger("windward")
 CONSTRAINT_SLACK = 1e-9
 # Of a whole number with more steps than this, one step is less than that slack.
 MOST_STEPS = 10**9
+
+# Whether the space being made was accepted before: see `accepted_before`.
+_accepted_before: ContextVar[bool] = ContextVar("accepted_before", default=False)
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,7 @@ class Space:
         object.__setattr__(self, "constraints", constraints)
         for constraint in self.constraints:
             constraint.check(self.decision)
-        if self.constraints:
+        if self.constraints and not _accepted_before.get():
             self._check_feasible()
 
     def __repr__(self) -> str:
@@ -108,7 +113,7 @@ class Space:
         return hash((tuple(self.decision.items()), tuple(self.context.items()), self.constraints))
 
     def __reduce__(self) -> tuple[Any, ...]:  # a mappingproxy does not pickle; process pools need spaces that do
-        return (Space, (dict(self.decision), dict(self.context), self.constraints))
+        return (_accepted, (dict(self.decision), dict(self.context), self.constraints))
 
     # -- columns ---------------------------------------------------------------------------------------------------
 
@@ -154,7 +159,7 @@ class Space:
 
     def without_context(self) -> Space:
         """Return the same decisions with no context at all."""
-        return Space(self.decision, {}, self.constraints)
+        return _accepted(self.decision, {}, self.constraints)
 
     # -- user values to tensors and back ---------------------------------------------------------------------------
 
@@ -249,7 +254,27 @@ class Space:
             )
 
 
-@lru_cache(maxsize=256)  # a space is made again for each policy that looks at no context, and when a study is opened
+@contextmanager
+def accepted_before() -> Iterator[None]:
+    """Make spaces that were accepted when they were first made: whether a decision meets their constraints is not asked again.
+
+    An older Windward accepted constraints that no whole numbers meet; what its logs hold must stay readable.
+    """
+    token = _accepted_before.set(True)
+    try:
+        yield
+    finally:
+        _accepted_before.reset(token)
+
+
+def _accepted(
+    decision: Mapping[str, Parameter], context: Mapping[str, Parameter], constraints: Sequence[Linear]
+) -> Space:
+    with accepted_before():
+        return Space(decision, context, constraints)
+
+
+@lru_cache(maxsize=256)
 def _feasibility(
     decision: tuple[tuple[str, Parameter], ...], constraints: tuple[Linear, ...]
 ) -> Literal["empty", "no whole numbers", "found", "undecided"]:

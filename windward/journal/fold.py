@@ -16,7 +16,7 @@ from windward.journal.fingerprints import Imported, fingerprint
 from windward.journal.upcast import upcast
 from windward.parameters import Value
 from windward.policy import Policy
-from windward.space import Space
+from windward.space import Space, accepted_before
 from windward.surrogate import Hyperparameters
 from windward.trials import Trial, Trials
 
@@ -97,7 +97,8 @@ class History:
     def _declared(self, event: Event, body: dict[str, Any]) -> None:
         """Take a declaration, or what a later one changes."""
         if "space" in body:
-            space = _part(Space, decode(body["space"], self.table))
+            with accepted_before():
+                space = _part(Space, decode(body["space"], self.table))
             if self._rows and (list(space.decision), list(space.context)) != (
                 list(self.space.decision),
                 list(self.space.context),
