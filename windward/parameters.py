@@ -55,7 +55,7 @@ class Real:
 
     def from_own(self, row: Array) -> float:
         """Return the value at one point in own units."""
-        return math.exp(min(row[0], LARGEST_LOG)) if self.log else float(row[0])
+        return _from_own(self, float(row[0]))
 
     def to_unit(self, values: Sequence[Any] | Array) -> Array:
         """Return `"n 1"` with `low` at 0 and `high` at 1."""
@@ -106,7 +106,7 @@ class Integer:
 
     def from_own(self, row: Array) -> int:
         """Return the nearest whole number to one point in own units."""
-        return round(math.exp(min(row[0], LARGEST_LOG)) if self.log else float(row[0]))
+        return round(_from_own(self, float(row[0])))
 
     def to_unit(self, values: Sequence[Any] | Array) -> Array:
         """Return `"n 1"` with `low` at 0 and `high` at 1."""
@@ -325,6 +325,17 @@ def _own(parameter: Real | Integer, bound: float | None, missing: float) -> floa
 def _to_own(parameter: Real | Integer, values: Sequence[Any] | Array) -> Array:
     column = np.asarray(values, dtype=np.float64).reshape(-1, 1)
     return np.log(column) if parameter.log else column
+
+
+def _from_own(parameter: Real | Integer, own: float) -> float:
+    """Return the value at a point in own units; one inside the bounds stays inside: exp(log(10)) is more than 10."""
+    value = math.exp(min(own, LARGEST_LOG)) if parameter.log else own
+    low, high = parameter.own_bounds()[0]
+    if parameter.low is not None and own >= low:
+        value = max(value, float(parameter.low))
+    if parameter.high is not None and own <= high:
+        value = min(value, float(parameter.high))
+    return value
 
 
 def _to_unit(parameter: Real | Integer, values: Sequence[Any] | Array) -> Array:

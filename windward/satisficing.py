@@ -27,6 +27,9 @@ NEAR, EQUAL = 1e-10, 1e-13
 TURNS = 200
 # Fragilities beyond this, per unit of 1 + |target|, are compressed into twice of it, so that a shortfall can lie below all.
 FRAGILE = 1e6
+# The last step that a float holds beside one: fragilities so steep that their compressed values differ by less are shown as
+# the steepest that can be told apart, 5e15 times the limit.
+FINEST = 2.0**-52
 
 
 def satisficing(ball: Ball, values: Tensor, weights: Tensor, target: float) -> Tensor:
@@ -52,7 +55,7 @@ def satisficing(ball: Ball, values: Tensor, weights: Tensor, target: float) -> T
 def reported(k: Tensor, target: float) -> Tensor:
     """Return what a person is shown: the fragility, or the plain shortfall p.f - target where the target is missed."""
     limit = FRAGILE * (1.0 + abs(target))
-    spread_out = torch.where(k < -limit, -limit * limit / (2.0 * limit + k), k)
+    spread_out = torch.where(k < -limit, -limit * limit / (2.0 * limit + k).clamp_min(FINEST * limit), k)
     return torch.where(k < -2.0 * limit, k + 2.0 * limit, spread_out)
 
 

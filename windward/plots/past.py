@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -65,7 +66,7 @@ def _running(go: Any, seen: View, direction: str) -> Any:
 
 def _dots(go: Any, rows: list[Trial], name: str, color: str, symbol: str, at: float | None = None) -> Any:
     y = [trial.value if at is None else at for trial in rows]
-    assert all(torch.isfinite(torch.tensor(each)) for each in y)
+    assert all(each is not None and math.isfinite(each) for each in y)
     return go.Scatter(
         x=[trial.id for trial in rows],
         y=y,
