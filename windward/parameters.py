@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -48,6 +48,10 @@ class Real:
     def own_bounds(self) -> list[tuple[float, float]]:
         """Return the bounds in own units, infinite where there are none."""
         return [(_own(self, self.low, -math.inf), _own(self, self.high, math.inf))]
+
+    def kept_outside(self) -> Real:
+        """Return the same that keeps values outside its bounds."""
+        return replace(self, outside="keep")
 
     def to_own(self, values: Sequence[Any] | Array) -> Array:
         """Return `"n 1"` in own units."""
@@ -99,6 +103,10 @@ class Integer:
     def own_bounds(self) -> list[tuple[float, float]]:
         """Return the bounds in own units, infinite where there are none."""
         return [(_own(self, self.low, -math.inf), _own(self, self.high, math.inf))]
+
+    def kept_outside(self) -> Integer:
+        """Return the same that keeps values outside its bounds."""
+        return replace(self, outside="keep")
 
     def to_own(self, values: Sequence[Any] | Array) -> Array:
         """Return `"n 1"` in own units."""
@@ -159,6 +167,10 @@ class Categorical:
     def width(self) -> int:
         """Number of one-hot columns."""
         return len(self.choices)
+
+    def kept_outside(self) -> Categorical:
+        """Return the same: a category has no bounds."""
+        return self
 
     def own_bounds(self) -> list[tuple[float, float]]:
         """Return (0, 1) for each one-hot column."""

@@ -18,6 +18,7 @@ from windward.parameters import Value
 from windward.policy import Policy
 from windward.space import Space, accepted_before
 from windward.surrogate import Hyperparameters
+from windward.surrogate.fit import check_hyperparameters
 from windward.trials import Trial, Trials
 
 Part = TypeVar("Part")
@@ -105,6 +106,9 @@ class History:
             ):
                 raise KeyError("another space than the trials have")
             self.space = space
+            # What was imagined was typed by nobody: rounding may have put it past a bound that a typed value must keep.
+            contexts = {name: parameter.kept_outside() for name, parameter in space.context.items()}
+            self._anywhere = Space(space.decision, contexts)
         if "outcomes" in body:
             ((self.outcome, outcome),) = body["outcomes"].items()
             check.choice("body", "goal", outcome["goal"], GOALS)
@@ -124,10 +128,13 @@ class History:
 
     def _asked(self, event: Event, body: dict[str, Any]) -> None:
         context = self._context(body["chosen"] or body["given"])
-        fit = None if body["fit"] is None else decode(body["fit"], self.table)
+        fit = None if body["fit"] is None else self._fit(body["fit"])
         source: Any = "chosen" if body["chosen"] else ("given" if body["given"] else None)
         whole = len(context) == len(self.space.context)
         read, fitted = (check.whole("body", name, body[name], low=0) for name in ("read", "fitted"))
+        check.flag("body", "kept", body["kept"])
+        _text(body["versions"]["windward"])
+        self.space.check_decision("body", body["fixed"], partial=True)
         self._grow(
             event,
             Trial(
@@ -136,7 +143,7 @@ class History:
                 context=context,
                 context_planned=context or None,
                 context_source=source,
-                stand_in=None if body["stand_in"] is None else self._context(body["stand_in"]),
+                stand_in=None if body["stand_in"] is None else self._imagined(body["stand_in"]),
                 asked_at=event.at,
                 context_at=event.at if whole and context else None,
                 turn=self._asks,
@@ -227,6 +234,18 @@ class History:
 
     def _context(self, context: object) -> dict[str, Value]:
         return self.space.check_context("body", context, partial=True)
+
+    def _imagined(self, context: object) -> dict[str, Value]:
+        return self._anywhere.check_context("body", context, partial=True)
+
+    def _fit(self, data: object) -> Any:
+        fit = decode(data, self.table)
+        if isinstance(fit, Hyperparameters):
+            check_hyperparameters(fit)
+            most = len(self.space.decision) + len(self.space.context)
+            if len(fit.length_scales) not in (1, len(self.space.decision), most):
+                raise ValueError(f"{len(fit.length_scales)} length-scales for {most} parameters")
+        return fit
 
     def _of(self, event: Event) -> Trial:
         if event.trial is None or not 0 <= event.trial < len(self._rows):

@@ -57,7 +57,7 @@ class GaussianProcess:
                 f"GaussianProcess(outcome={shown(self.outcome)}): give Standardize(), SoftClip() or Unscaled()."
             )
         if self.fixed is not None:
-            _check_fixed(self.fixed)
+            check_hyperparameters(self.fixed)
 
     def cost(self, sizes: Sizes) -> list[Need]:
         """Return what the matrices of a fit, of its predictions and of its samples take; see `posterior_needs`."""
@@ -211,7 +211,8 @@ def _context_units(data: Dataset) -> tuple[Tensor, Tensor]:
     )
 
 
-def _check_fixed(fixed: Hyperparameters) -> None:
+def check_hyperparameters(fixed: Hyperparameters) -> None:
+    """Raise `ArgumentError` unless these are hyper-parameters that a process can have."""
     if not isinstance(fixed, Hyperparameters):
         raise ArgumentError(f"GaussianProcess(fixed={shown(fixed)}): give Hyperparameters(...), or None to fit them.")
     call = "Hyperparameters"
