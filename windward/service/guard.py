@@ -78,7 +78,7 @@ class Guard:
         try:
             await self.app(scope, self._limited(receive), answering)
         except Exception:
-            logger.exception("%s %s failed", scope["method"], scope["path"])
+            logger.exception("%s %r failed", scope["method"], scope["path"])
             if answering.begun:  # it cannot be taken back; the server cuts it off
                 raise
             message = "the service failed in a way nobody expected; its log says more."
