@@ -73,7 +73,8 @@ def serving(journal: str, fitters: int | None) -> Iterator[str]:
 def start(journal: str, fitters: int | None = None) -> tuple[subprocess.Popen[str], str]:
     import windward
 
-    command = [sys.executable, "-m", "windward", "serve", "--port", "0", "--journal", journal, "--json"]
+    # -P: not from the folder this is run in.
+    command = [sys.executable, "-P", "-m", "windward", "serve", "--port", "0", "--journal", journal, "--json"]
     command += [] if fitters is None else ["--fitters", str(fitters)]
     source = str(Path(windward.__file__).parents[1])  # the service is of the same checkout
     environment = {**os.environ, "WINDWARD_ADMIN_TOKEN": TOKEN, "OMP_NUM_THREADS": "1", "PYTHONPATH": source}
