@@ -168,6 +168,11 @@ def test_an_unexpected_error_of_a_fitting_process_is_in_the_log_with_its_traceba
     assert "in a fitting process:" in caplog.text and "TypeError: divmod expected 2 arguments" in caplog.text
 
 
+def test_a_length_of_thousands_of_digits_is_refused(client):
+    answer = client.post("/api/studies", content=b"{}", headers={"content-length": "9" * 5000})
+    assert answer.status_code == 413 and "a body may have" in answer.json()["error"]
+
+
 def test_storage_errors_do_not_say_where_the_journal_is(client, shop, url, monkeypatch, caplog):
     name, _ = shop
     place = url.removeprefix("sqlite:///")

@@ -101,9 +101,8 @@ def _serve(pipe: Connection, url: str) -> None:
                 shelf.journal.close()
             os._exit(0)  # at once: taking torch down takes a second, and there is nothing to save
         try:
-            shelf = shelf or Shelf(
-                url
-            )  # here: storage that cannot be reached is the job's error, not the process's end
+            # Opened here: storage that cannot be reached is the job's error, not the end of the process.
+            shelf = shelf or Shelf(url)
             answer = True, job(shelf, *arguments)
         except Exception as error:
             answer = False, _sendable(error)

@@ -30,6 +30,8 @@ from windward.service.fits import Busy, Interrupted
 
 logger = logging.getLogger("windward")
 
+# Of a length: Python refuses to read whole numbers of thousands of digits.
+MOST_DIGITS = 20
 # How the journal begins an error about one study: by its own name, which is its URL.
 ABOUT_A_STUDY = re.compile(r"^SqlJournal\(.*?\): (?=study )")
 # The page runs its own script and nothing else; plotly sets styles from its script.
@@ -71,7 +73,7 @@ class Guard:
             return
         answering = _Answering(send)
         said = dict(scope["headers"]).get(b"content-length", b"0")
-        if not said.isdigit() or int(said) > self.largest:
+        if not said.isdigit() or len(said) > MOST_DIGITS or int(said) > self.largest:
             answer = answered(413, f"a body may have {self.largest} bytes, this one has {said.decode('latin1')[:20]}.")
             await answer(scope, receive, answering)
             return
