@@ -109,7 +109,7 @@ def test_an_answer_about_a_deleted_study_is_not_kept_for_the_next(client, shop, 
 
 
 def test_a_token_survives_a_connection_lost_while_it_was_committed(tmp_path, monkeypatch):
-    store, lost = TokenStore(f"sqlite:///{tmp_path}/tokens.db", ADMIN), []
+    store, lost = TokenStore(f"sqlite:///{tmp_path}/tokens.db", ADMIN, lambda name: "born"), []
     transaction = Database.transaction
 
     @contextmanager

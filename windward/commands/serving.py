@@ -20,7 +20,13 @@ from windward.errors import ArgumentError, MissingDependency
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="File with the admin token; else WINDWARD_ADMIN_TOKEN, else one is made for this run.",
 )
-@click.option("--fitters", type=click.IntRange(1), default=1, show_default=True, help="Processes that fit.")
+@click.option(
+    "--fitters",
+    type=click.IntRange(2),
+    default=2,
+    show_default=True,
+    help="Processes that fit; a study holds up to half.",
+)
 @click.option("--memory", type=click.IntRange(1), default=1024, show_default=True, help="MiB that one fit may take.")
 @click.option(
     "--largest-body", type=click.IntRange(1), default=1_000_000, show_default=True, help="Bytes of a request."

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import anyio
 import anyio.to_thread
-from fastapi import APIRouter, Depends, FastAPI, Header, Path, Query, Request, Response
-from fastapi.responses import JSONResponse
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi import APIRouter, FastAPI, Header, Path, Query, Request, Response
+from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from windward import plain
 from windward.errors import ArgumentError, JournalError
 from windward.plots import FIGURES
-from windward.service import bodies, fits, page
-from windward.service.guard import SizeLimit, StrictRoute, Wrong, add_handlers
+from windward.service import bodies, jobs, page
+from windward.service.access import Admin, Inside, Kitchen, Name, Readable, Somebody, Writable
+from windward.service.fits import Fits, Rank
+from windward.service.gate import Gate
+from windward.service.guard import Guard, StrictRoute, Wrong, add_handlers, for_clients
 from windward.service.scribe import Scribe, study_with, trial_now
 from windward.service.settings import Settings
 from windward.service.shelf import Shelf
-from windward.service.tokens import SCOPES, Identity, TokenStore
+from windward.service.tokens import SCOPES, TokenStore
 from windward.study import utc_now
 from windward.telling import Tell
 from windward.version import __version__
@@ -32,7 +33,6 @@ from windward.version import __version__
 MOST_TRIALS = 1000
 NOTHING_GIVEN = bodies.Ask()
 FigureKind = Literal["landscape", "history", "contexts", "price", "delays"]
-Name = Annotated[str, Path(min_length=1, max_length=200)]
 Id = Annotated[int, Path(ge=0, le=2**31)]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", max_length=200)]
 REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -41,24 +41,12 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     403: {"description": "The token may not do this."},
     404: {"description": "There is no such study or trial."},
     409: {"description": "The study cannot do this to that trial now; nothing was written."},
+    408: {"description": "The request took too long to arrive."},
     413: {"description": "The body is too large."},
     422: {"description": "Something in the request does not fit; nothing was written."},
+    429: {"description": "Too many wrong tokens came from this address."},
     503: {"description": "The storage cannot be reached, or too many fits wait."},
 }
-bearer = HTTPBearer(auto_error=False, description="The admin token, or a study's.")
-Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
-
-
-@dataclass(frozen=True)
-class Kitchen:
-    """What the routes work with."""
-
-    settings: Settings
-    shelf: Shelf
-    tokens: TokenStore
-    fits: fits.Fits
-    scribe: Scribe
-    health: anyio.CapacityLimiter
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -72,17 +60,17 @@ def create_app(settings: Settings) -> FastAPI:
         kitchen = Kitchen(
             settings,
             shelf,
-            TokenStore(settings.journal, settings.admin_token),
-            fits.Fits(settings),
+            TokenStore(settings.journal, settings.admin_token, shelf.journal.birth),
+            Gate(settings.wrong_tokens),
+            Fits(settings),
             Scribe(shelf),
             anyio.CapacityLimiter(2),
         )
-        kitchen.fits.warm()
         app.state.kitchen = kitchen
         try:
             yield
         finally:
-            await run_in_threadpool(kitchen.fits.close)
+            await kitchen.fits.close()
             kitchen.tokens.close()
 
     app = FastAPI(
@@ -90,59 +78,16 @@ def create_app(settings: Settings) -> FastAPI:
         version=__version__,
         description="Decisions made before conditions are known and judged by results that come late.",
         lifespan=lifespan,
+        openapi_url=None,  # it takes a token: see below
         docs_url=None,  # its pages load scripts from elsewhere
         redoc_url=None,
     )
-    app.add_middleware(SizeLimit, largest=settings.largest_body)
+    app.add_middleware(Guard, largest=settings.largest_body, seconds=settings.body_seconds)
     add_handlers(app)
     for router in (studies, rounds, reading, page.pages):
         app.include_router(router)
     return app
 
-
-async def kitchen(request: Request) -> Kitchen:
-    """Return what the routes work with."""
-    found = request.app.state.kitchen
-    assert isinstance(found, Kitchen)
-    return found
-
-
-Inside = Annotated[Kitchen, Depends(kitchen)]
-
-
-# These are coroutines: a plain function would take a thread of the pool for each of them.
-
-
-async def identity(inside: Inside, credentials: Credentials) -> Identity:
-    """Return who asks, or refuse."""
-    token = "" if credentials is None else credentials.credentials
-    found = inside.tokens.admin(token) or await run_in_threadpool(inside.tokens.identify, token)
-    if found is None:
-        raise Wrong(401, "give a valid token: Authorization: Bearer <token>.")
-    return found
-
-
-async def administrator(who: Annotated[Identity, Depends(identity)]) -> Identity:
-    """Return the admin, or refuse."""
-    if not who.admin:
-        raise Wrong(403, "this takes the admin token.")
-    return who
-
-
-def allowed(scope: str) -> Callable[..., Coroutine[Any, Any, str]]:
-    """Return a check that a token has a scope on the study in the path; whether that study exists is not told."""
-
-    async def check(name: Name, who: Annotated[Identity, Depends(identity)]) -> str:
-        if not who.may(scope, name):
-            raise Wrong(403, f"this token may not {scope} this study.")
-        return name
-
-    return check
-
-
-Admin = Annotated[Identity, Depends(administrator)]
-Readable = Annotated[str, Depends(allowed("read"))]
-Writable = Annotated[str, Depends(allowed("write"))]
 
 studies = APIRouter(prefix="/api", tags=["studies"], route_class=StrictRoute, responses=REFUSALS)
 rounds = APIRouter(prefix="/api/studies/{name}", tags=["rounds"], route_class=StrictRoute, responses=REFUSALS)
@@ -153,7 +98,7 @@ reading = APIRouter(prefix="/api/studies/{name}", tags=["reading"], route_class=
 
 
 @studies.get("/me")
-def me(who: Annotated[Identity, Depends(identity)]) -> dict[str, Any]:
+def me(who: Somebody) -> dict[str, Any]:
     """Say what the token may do."""
     return {"admin": who.admin, "study": who.study, "scopes": list(who.scopes), "version": __version__}
 
@@ -167,11 +112,9 @@ def list_studies(inside: Inside, who: Admin) -> dict[str, Any]:
 @studies.post("/studies", status_code=201)
 async def create_study(inside: Inside, who: Admin, body: bodies.NewStudy) -> dict[str, Any]:
     """Make a study; its two tokens are in the answer, and never again."""
-    if page.NAME.match(body.name) is None:
-        raise Wrong(422, "name: slashes, control characters, blanks alone and dots alone cannot stand in a URL.")
     data = body.model_dump(exclude_none=True)
     _check_sizes(inside.settings, data)
-    made = await inside.fits.run(fits.create, data)
+    made = await inside.fits.run(Rank.ASK, body.name, jobs.create, data)
     # The name was free: tokens that bear it are of a study that was deleted.
     await run_in_threadpool(inside.tokens.revoke, body.name)
     tokens = {
@@ -197,7 +140,7 @@ def revoke_tokens(inside: Inside, who: Admin, name: Name) -> dict[str, Any]:
 
 
 @studies.get("/methods")
-def methods(who: Annotated[Identity, Depends(identity)]) -> dict[str, Any]:
+def methods(who: Somebody) -> dict[str, Any]:
     """List the published methods that need no arguments, with what they do."""
     return {"methods": page.offered_methods()}
 
@@ -208,7 +151,7 @@ def methods(who: Annotated[Identity, Depends(identity)]) -> dict[str, Any]:
 @rounds.post("/ask", status_code=201)
 async def ask(inside: Inside, name: Writable, body: bodies.Ask = NOTHING_GIVEN, key: Key = None) -> dict[str, Any]:
     """Get the next decision to try. With the same Idempotency-Key the same suggestion comes again."""
-    answer = await inside.fits.run(fits.ask, name, body.context, body.fix, key)
+    answer = await inside.fits.run(Rank.ASK, name, jobs.ask, name, body.context, body.fix, key)
     assert isinstance(answer, dict)
     return answer
 
@@ -240,7 +183,9 @@ def lose(inside: Inside, name: Writable, id: Id, body: bodies.Lose) -> dict[str,
 def amend(inside: Inside, name: Writable, id: Id, body: bodies.Amend) -> dict[str, Any]:
     """Correct what was told or revealed."""
     study = study_with(inside.shelf, name, id)
-    study.amend(id, value=body.value, context=body.context, noise=body.noise, decision=body.decision)
+    study.amend(
+        id, value=body.value, context=body.context, noise=body.noise, decision=body.decision, reason=body.reason
+    )
     return trial_now(study, id)
 
 
@@ -270,41 +215,46 @@ def trials(
     return {"trials": [plain.trial(trial, now) for trial in rows], "total": len(study.trials)}
 
 
-@reading.get("/recommendation")
+@reading.get("/recommendation", response_class=JSONResponse)
 async def recommendation(
     inside: Inside, name: Readable, context: Annotated[str | None, Query(max_length=10_000)] = None
-) -> dict[str, Any]:
+) -> Response:
     """Say what to do now; `context`, a JSON object, is what is known of the context it will meet."""
     given = _context_of(context)
-    revision = await run_in_threadpool(_revision, inside, name)
-    key = (name, *revision, "recommendation", context)
-    answer = await inside.fits.kept(key, fits.recommend, name, given)
-    assert isinstance(answer, dict)
-    return answer
-
-
-@reading.get("/figures/{kind}")
-async def figure(inside: Inside, name: Readable, kind: FigureKind) -> Response:
-    """Return a figure as plotly's JSON."""
-    revision = await run_in_threadpool(_revision, inside, name)
-    answer = await inside.fits.kept((name, *revision, kind), fits.figure, name, kind)
+    key = ("recommendation", await run_in_threadpool(_revision, inside, name), context)
+    answer = await inside.fits.kept(key, Rank.ADVISE, name, jobs.recommend, name, given)
     return Response(answer, media_type="application/json")
 
 
-@reading.get("/report")
+@reading.get("/figures/{kind}", response_class=JSONResponse)
+async def figure(inside: Inside, name: Readable, kind: FigureKind) -> Response:
+    """Return a figure as plotly's JSON."""
+    key = ("figure", await run_in_threadpool(_revision, inside, name), kind)
+    answer = await inside.fits.kept(key, Rank.SHOW, name, jobs.figure, name, kind)
+    return Response(answer, media_type="application/json")
+
+
+@reading.get("/report", response_class=HTMLResponse)
 async def report(inside: Inside, name: Readable) -> Response:
     """Return the report, one HTML file."""
-    await run_in_threadpool(inside.shelf.study, name)
-    answer = await inside.fits.run(fits.report, name)
+    key = ("report", await run_in_threadpool(_revision, inside, name))
+    answer = await inside.fits.kept(key, Rank.SHOW, name, jobs.report, name)
     return Response(
         answer, media_type="text/html", headers={"content-disposition": 'attachment; filename="report.html"'}
     )
 
 
+@page.pages.get("/openapi.json")
+def schema(request: Request, who: Somebody) -> Response:
+    """Return the OpenAPI document; it takes a token, any valid one."""
+    return JSONResponse(request.app.openapi())
+
+
 @page.pages.get("/health", tags=["health"], responses={503: REFUSALS[503]})
 async def health(inside: Inside) -> Response:
     """Say whether the service works and its storage can be reached."""
-    state = {"status": "ok", "version": __version__, "waiting_for_fits": inside.fits.waiting}
+    waiting = inside.fits.waiting
+    state = {"status": "ok", "version": __version__, "waiting_for_fits": sum(waiting.values()), "waiting": waiting}
     try:
         await anyio.to_thread.run_sync(inside.tokens.ping, limiter=inside.health)
     except JournalError:
@@ -316,19 +266,20 @@ async def health(inside: Inside) -> Response:
 def _summary(inside: Kitchen, name: str) -> dict[str, Any]:
     """Return a line of the list; one damaged study must not hide the others."""
     # Made in Python, it may have a name that no URL can hold.
-    line: dict[str, Any] = {"name": name, "reachable": page.NAME.match(name) is not None, "error": None}
+    line: dict[str, Any] = {"name": name, "reachable": bodies.fits_a_path(name), "error": None}
     try:
         study = inside.shelf.study(name)
         study.sync()
         return {**line, "direction": study.direction, "revision": study.revision, **plain.counts(study.trials)}
     except JournalError as error:
-        return {**line, "error": str(error)}
+        return {**line, "error": for_clients(error)}
 
 
-def _revision(inside: Kitchen, name: str) -> tuple[str, int]:
+def _revision(inside: Kitchen, name: str) -> tuple[str, str, int]:
+    """Return what tells apart all that was ever known of a study: what was computed then is right for the same again."""
     birth, study = inside.shelf.born(name)
     study.sync()
-    return birth, study.revision
+    return name, birth, study.revision
 
 
 def _context_of(text: str | None) -> dict[str, Any] | None:

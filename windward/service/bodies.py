@@ -3,14 +3,55 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
+from unicodedata import category
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+
+from windward import check
 
 Number: TypeAlias = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Value: TypeAlias = StrictBool | StrictInt | StrictFloat | StrictStr
 Values: TypeAlias = dict[str, Value]
-# In a URL a name stands between slashes, and browsers take dots alone for folders.
-NAME = r"^(?!\.{1,2}$)[^/\\\u0000-\u001f\u007f]*[^/\\\u0000-\u001f\u007f\s][^/\\\u0000-\u001f\u007f]*$"
+LONGEST_NAME = 200
+
+
+def fits_a_path(name: str) -> bool:
+    """Return whether a study's name can stand in a URL, and a database can take it.
+
+    In a URL it stands between slashes, and browsers take dots alone for folders. Control characters are cut out or refused
+    on the way.
+    """
+    return (
+        0 < len(name) <= LONGEST_NAME
+        and not any(character in "/\\" or category(character) == "Cc" for character in name)
+        and not name.isspace()
+        and name not in (".", "..")
+        and check.is_text(name)
+    )
+
+
+def _a_path(name: str) -> str:
+    if not fits_a_path(name):
+        raise ValueError("no study of the service has such a name")
+    return name
+
+
+def _a_new_name(name: str) -> str:
+    # Stricter than a path: what is invisible, or turns the text around, makes one name look like another.
+    if not fits_a_path(name) or not name.isprintable():
+        raise ValueError("slashes, unprintable characters, blanks alone and dots alone cannot stand in a study's name")
+    return name
+
+
+def _a_line(text: str) -> str:
+    if not check.is_text(text) or any(category(character) == "Cc" for character in text):
+        raise ValueError("control characters and halves of surrogate pairs cannot stand in a text")
+    return text
+
+
+PathName: TypeAlias = Annotated[str, AfterValidator(_a_path)]
+NewName: TypeAlias = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_a_new_name)]
+Reason: TypeAlias = Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_a_line)]
 
 
 class Body(BaseModel):
@@ -22,7 +63,7 @@ class Body(BaseModel):
 class NewStudy(Body):
     """A study's declaration; parts are written as `windward.to_json` writes them."""
 
-    name: Annotated[str, Field(min_length=1, max_length=200)]
+    name: NewName
     direction: Literal["maximize", "minimize"] = "maximize"
     seed: Annotated[int, Field(ge=0, le=2**53, strict=True)] = 0
     decision: dict[str, dict[str, Any]]
@@ -56,7 +97,7 @@ class Tell(Body):
 class Lose(Body):
     """Why a trial is given up."""
 
-    reason: Annotated[str, Field(min_length=1, max_length=2000)]
+    reason: Reason
 
 
 class Amend(Body):
@@ -66,6 +107,7 @@ class Amend(Body):
     context: Values | None = None
     noise: Annotated[Number, Field(ge=0)] | None = None
     decision: Values | None = None
+    reason: Reason | None = None
 
 
 class NewToken(Body):

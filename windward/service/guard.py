@@ -1,8 +1,11 @@
-"""What every request passes: a limit on its size, strict JSON, headers for the browser, errors as plain answers."""
+"""What every request passes: limits on its size and time, strict JSON, headers for the browser, errors as plain answers."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
+import re
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -23,8 +26,14 @@ from windward.errors import (
     WindwardError,
 )
 from windward.rephrase import as_request
-from windward.service.fits import Busy
+from windward.service.fits import Busy, Interrupted
 
+logger = logging.getLogger("windward")
+
+# Of a length: Python refuses to read whole numbers of thousands of digits.
+MOST_DIGITS = 20
+# How the journal begins an error about one study: by its own name, which is its URL.
+ABOUT_A_STUDY = re.compile(r"^SqlJournal\(.*?\): (?=study )")
 # The page runs its own script and nothing else; plotly sets styles from its script.
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
@@ -42,39 +51,75 @@ HEADERS = (
 
 
 class Wrong(HTTPException):
-    """A request that cannot be served, with its status and a message."""
+    """A request that cannot be served, with its status, a message and headers."""
 
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(status, message)
+    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(status, message, headers)
 
 
-class SizeLimit:
-    """Refuse bodies over a limit, by what they say of themselves and by what comes; and set the browser's headers."""
+class Guard:
+    """Refuse bodies over a limit, by what they say of themselves and by what comes, and bodies that come slowly.
 
-    def __init__(self, app: ASGIApp, largest: int) -> None:
-        self.app, self.largest = app, largest
+    It also sets the browser's headers, and answers errors that nobody expected: their details are for the log alone.
+    """
+
+    def __init__(self, app: ASGIApp, largest: int, seconds: float) -> None:
+        self.app, self.largest, self.seconds = app, largest, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, its body counted."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        answering = _Answering(send)
         said = dict(scope["headers"]).get(b"content-length", b"0")
-        if not said.isdigit() or int(said) > self.largest:
-            answer = _answer(413, f"a body may have {self.largest} bytes, this one has {said.decode('latin1')[:20]}.")
-            await answer(scope, receive, _with_headers(send))
+        if not said.isdigit() or len(said) > MOST_DIGITS or int(said) > self.largest:
+            answer = answered(413, f"a body may have {self.largest} bytes, this one has {said.decode('latin1')[:20]}.")
+            await answer(scope, receive, answering)
             return
-        taken = 0
+        try:
+            await self.app(scope, self._limited(receive), answering)
+        except Exception:
+            logger.exception("%s %r failed", scope["method"], scope["path"])
+            if answering.begun:  # it cannot be taken back; the server cuts it off
+                raise
+            message = "the service failed in a way nobody expected; its log says more."
+            await answered(500, message)(scope, receive, answering)
 
-        async def counted() -> Message:
-            nonlocal taken
-            message = await receive()
+    def _limited(self, receive: Receive) -> Receive:
+        taken, deadline, whole = 0, asyncio.get_running_loop().time() + self.seconds, False
+
+        async def limited() -> Message:
+            nonlocal taken, whole
+            if whole:  # what comes now is the end of the connection, however late
+                return await receive()
+            try:
+                async with asyncio.timeout_at(deadline):
+                    message = await receive()
+            except TimeoutError as error:
+                raise Wrong(408, f"a body must arrive within {self.seconds:g} s.", {"connection": "close"}) from error
             taken += len(message.get("body", b""))
+            whole = not message.get("more_body", False)
             if taken > self.largest:
                 raise Wrong(413, f"a body may have {self.largest} bytes.")
             return message
 
-        await self.app(scope, counted, _with_headers(send))
+        return limited
+
+
+class _Answering:
+    """A way to send an answer that adds the browser's headers, and knows whether the answer has begun."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.begun = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.begun = True
+            present = {name for name, _ in message["headers"]}
+            message["headers"] = [*message["headers"], *(pair for pair in HEADERS if pair[0] not in present)]
+        await self._send(message)
 
 
 class StrictRequest(Request):
@@ -112,26 +157,41 @@ def add_handlers(app: FastAPI) -> None:
     """Answer every error with `{"error": message}` and the status it deserves."""
 
     async def refused(request: Request, error: Exception) -> Response:
-        return _answer(status_of(error), as_request(str(error), request.path_params.get("name")))
+        if isinstance(error, UnknownStudy) and not getattr(request.state, "admin", False):
+            return answered(404, "there is no such study.")  # the message lists the others
+        return answered(status_of(error), as_request(for_clients(error), request.path_params.get("name")))
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         # Not what was sent: it may hold what JSON cannot say.
         found = [{"where": [str(part) for part in each["loc"]], "what": each["msg"]} for each in error.errors()[:20]]
         first = f"{'.'.join(found[0]['where'])}: {found[0]['what']}" if found else "the request is not valid."
-        return _answer(422, first, details=found)
+        return answered(422, first, details=found)
 
     async def plain(request: Request, error: Exception) -> Response:
         assert isinstance(error, StarletteException)
-        return _answer(error.status_code, str(error.detail), headers=dict(error.headers or {}))
+        return answered(error.status_code, str(error.detail), headers=dict(error.headers or {}))
 
     async def busy(request: Request, error: Exception) -> Response:
-        return _answer(503, str(error), headers={"retry-after": "2"})
+        return answered(503, str(error), headers={"retry-after": "2"})
 
     app.add_exception_handler(WindwardError, refused)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(StarletteException, plain)
     app.add_exception_handler(Busy, busy)
+    app.add_exception_handler(Interrupted, busy)
+
+
+def for_clients(error: Exception) -> str:
+    """Return what clients are told of an error: where the journal is, is for the log alone."""
+    message = str(error)
+    if not isinstance(error, JournalError):
+        return message
+    known = ABOUT_A_STUDY.sub("", message)
+    if known == message and "SqlJournal(" not in message:
+        return message
+    logger.error("%s", message)
+    return known if "SqlJournal(" not in known else "the storage failed; the service's log says why. Try again later."
 
 
 def status_of(error: Exception) -> int:
@@ -149,20 +209,12 @@ def status_of(error: Exception) -> int:
     return 422
 
 
-def _answer(status: int, message: str, *, headers: dict[str, str] | None = None, details: Any = None) -> Response:
+def answered(status: int, message: str, *, headers: dict[str, str] | None = None, details: Any = None) -> Response:
+    """Return the answer that refuses a request."""
+    message = message.encode(errors="replace").decode()  # half a surrogate pair cannot be sent
     content = {"error": message} if details is None else {"error": message, "details": details}
     sent = {**(headers or {}), **({"www-authenticate": "Bearer"} if status == 401 else {})}
     return JSONResponse(content, status, headers=sent)
-
-
-def _with_headers(send: Send) -> Send:
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            present = {name for name, _ in message["headers"]}
-            message["headers"] = [*message["headers"], *(pair for pair in HEADERS if pair[0] not in present)]
-        await send(message)
-
-    return sending
 
 
 def _no_constant(name: str) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import inspect
-import re
 from functools import cache
 from importlib import resources
 from typing import Annotated
@@ -13,9 +12,7 @@ from fastapi import APIRouter, Header, Response
 
 from windward.declare import methods
 from windward.errors import MissingDependency
-from windward.service.bodies import NAME as NAME_PATTERN
 
-NAME = re.compile(NAME_PATTERN)
 TYPES = {"html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 pages = APIRouter(include_in_schema=False)
 

@@ -33,10 +33,8 @@ class Shelf:
             if kept is not None and kept[0] == birth:
                 self._studies.move_to_end(name)
                 return kept
-        opened = (
-            birth,
-            Study.open(name, journal=self.journal, memory=self.memory),
-        )  # outside: a long log takes seconds to fold
+        # Outside the lock: a long log takes seconds to fold.
+        opened = birth, Study.open(name, journal=self.journal, memory=self.memory)
         with self._lock:
             kept = self._studies.get(name)
             if kept is None or kept[0] != birth:

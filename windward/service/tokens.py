@@ -1,7 +1,8 @@
 """Who may do what: one admin token, and tokens for single studies with the scopes read and write.
 
 A study's token is `ww_<id>_<secret>`. The table holds its id, its study, its scopes and the SHA-256 of its secret, which is
-256 random bits: nothing in the table opens a study. Comparisons take the same time wherever they differ.
+256 random bits: nothing in the table opens a study. Comparisons take the same time wherever they differ. A token is bound to
+its study's birth, so that it does not open another study that is made under the same name later.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import hashlib
 import hmac
 import secrets
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from windward.errors import JournalError
+from windward.errors import JournalError, UnknownStudy
 from windward.journal.database import Database, sa
 from windward.journal.sql import MAKING_TABLES
 from windward.service.settings import new_token
@@ -34,6 +36,7 @@ _tokens = sa.Table(
     sa.Column("scopes", sa.Text, nullable=False),
     sa.Column("hash", sa.Text, nullable=False),
     sa.Column("made_at", sa.Text, nullable=False),
+    sa.Column("birth", sa.Text),  # none where the study was gone when this column was added: such a token opens nothing
 )
 
 
@@ -50,19 +53,24 @@ class Identity:
         return self.admin or (study == self.study and scope in self.scopes)
 
 
-class TokenStore:
-    """The table of tokens, in the journal's own database."""
+class StudyGone(Exception):
+    """A token is right, but its study was deleted."""
 
-    def __init__(self, url: str, admin_token: str) -> None:
+
+class TokenStore:
+    """The table of tokens, in the journal's own database; `birth_of` is the journal's own."""
+
+    def __init__(self, url: str, admin_token: str, birth_of: Callable[[str], str]) -> None:
         self._admin = _digest(admin_token)
+        self._birth_of = birth_of
         self._database = Database(url, create=True, retry_seconds=RETRY_SECONDS)
-        self._database.run(self._make_table)
+        self._make_table()
 
     def make(self, study: str, scopes: tuple[str, ...]) -> str:
         """Return a new token for a study; it is not kept and cannot be shown again."""
         id, secret = secrets.token_hex(8), new_token()
         row = {"id": id, "study": study, "scopes": ",".join(scopes), "hash": _digest(secret)}
-        row["made_at"] = datetime.now(UTC).isoformat()
+        row |= {"made_at": datetime.now(UTC).isoformat(), "birth": self._birth_of(study)}
 
         def write(connection: Connection) -> None:
             # An attempt whose connection was lost while it was committed may have written it.
@@ -82,7 +90,7 @@ class TokenStore:
         return Identity(admin=True, scopes=SCOPES) if hmac.compare_digest(_digest(token), self._admin) else None
 
     def identify(self, token: str) -> Identity | None:
-        """Return whom a study's token speaks for, None where nobody."""
+        """Return whom a study's token speaks for, None where nobody; raise `StudyGone` where its study was deleted."""
         mark, _, rest = token.partition("_")
         id, _, secret = rest.partition("_")
         if mark != "ww" or not secret or not id.isascii() or not id.isalnum():
@@ -92,6 +100,8 @@ class TokenStore:
         known = "" if row is None else row.hash
         if not hmac.compare_digest(_digest(secret), known) or row is None:
             return None
+        if row.birth is None or row.birth != self._present(row.study):
+            raise StudyGone
         return Identity(study=row.study, scopes=tuple(row.scopes.split(",")))
 
     def ping(self) -> None:
@@ -106,10 +116,37 @@ class TokenStore:
         """Close every connection."""
         self._database.close()
 
-    def _make_table(self, connection: Connection) -> None:
-        if self._database.kind == "postgresql":  # of two services that start at once the second waits, then finds it
-            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MAKING_TABLES)))
-        _metadata.create_all(connection)
+    def _make_table(self) -> None:
+        old = self._database.run(self._studies_without_birth, write=False)
+        births = {study: self._present(study) for study in old or ()}
+
+        def write(connection: Connection) -> None:
+            if (
+                self._database.kind == "postgresql"
+            ):  # of two services that start at once the second waits, then finds it
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MAKING_TABLES)))
+            _metadata.create_all(connection)
+            if self._studies_without_birth(connection) is None:
+                return
+            connection.execute(sa.text("ALTER TABLE tokens ADD COLUMN birth TEXT"))
+            for study, birth in births.items():
+                connection.execute(_tokens.update().where(_tokens.c.study == study).values(birth=birth))
+
+        self._database.run(write)
+
+    @staticmethod
+    def _studies_without_birth(connection: Connection) -> list[str] | None:
+        """Return the studies of a table that an earlier version made; None where there is no such table."""
+        found = sa.inspect(connection)
+        if not found.has_table("tokens") or any(column["name"] == "birth" for column in found.get_columns("tokens")):
+            return None
+        return list(connection.execute(sa.select(_tokens.c.study).distinct()).scalars())
+
+    def _present(self, study: str) -> str | None:
+        try:
+            return self._birth_of(study)
+        except UnknownStudy:
+            return None
 
 
 def _digest(secret: str) -> str:

@@ -1,0 +1,128 @@
+"""One fitting process: it takes a job, computes it, sends the answer back, and takes the next.
+
+The process keeps its studies open and writes suggestions to the journal itself. It has a pipe of its own, so that its end
+is noticed by the one who waits for its answer, and by nobody else.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from multiprocessing.process import parent_process
+from typing import Any
+
+# How long an idle process may take to close its journal.
+LAST_SECONDS = 5.0
+# Spawned: a forked copy of a process with threads may hold their locks for ever.
+_spawning = multiprocessing.get_context("spawn")
+
+
+class Died(Exception):
+    """A fitting process ended before it had answered."""
+
+
+class Fitter:
+    """A fitting process, seen from the service. One job at a time; its methods block, except `kill`."""
+
+    def __init__(self, url: str, memory: int) -> None:
+        self.last_study: str | None = None  # the one it has open and fitted
+        self._url, self._memory = url, memory
+        self._ended = False
+        self._ending = threading.Lock()  # none is started while or after `kill` ends them
+        self._pipe, self._process = self._started()
+
+    def work(self, job: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        """Return what a job gives, or raise what it raised; `Died` where the process ended. One that died is replaced."""
+        if not self._process.is_alive():  # it died while it was idle: this job is not concerned
+            self._replace()
+        try:
+            self._pipe.send((job, arguments))
+            worked, answer = self._pipe.recv()
+        except (EOFError, OSError) as error:
+            self._replace()  # now: importing torch takes seconds that the next job need not wait for
+            raise Died from error
+        if not worked:
+            raise answer
+        return answer
+
+    def kill(self) -> None:
+        """End the process now, and start no other. From any thread."""
+        with self._ending:
+            self._ended = True
+            self._process.kill()
+
+    def close(self) -> None:
+        """End an idle process."""
+        self._pipe.close()
+        if self.last_study is not None:  # it has the journal open, and ends well when it finds its pipe closed
+            self._process.join(LAST_SECONDS)
+        self.kill()
+        self._process.join()
+
+    def _replace(self) -> None:
+        with self._ending:
+            if self._ended:
+                raise Died
+            self._pipe.close()
+            self._process.kill()  # it has closed its pipe, or is about to end
+            self._process.join()
+            self.last_study = None
+            self._pipe, self._process = self._started()
+
+    def _started(self) -> tuple[Connection, SpawnProcess]:
+        ours, theirs = _spawning.Pipe()
+        process = _spawning.Process(target=_serve, args=(theirs, self._url, self._memory), daemon=True)
+        process.start()
+        theirs.close()  # else the pipe would stay open when the process ends
+        return ours, process
+
+
+def _serve(pipe: Connection, url: str, memory: int) -> None:
+    """Compute jobs until the pipe is closed. Ctrl-C is left to the parent; the process ends when its parent does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    import torch
+
+    from windward.service.shelf import Shelf
+
+    torch.set_num_threads(1)  # the processes are the parallelism
+    shelf = None
+    while True:
+        try:
+            job, arguments = pipe.recv()
+        except EOFError:
+            if shelf is not None:
+                shelf.journal.close()
+            os._exit(0)  # at once: taking torch down takes a second, and there is nothing to save
+        try:
+            # Opened here: storage that cannot be reached is the job's error, not the end of the process.
+            shelf = shelf or Shelf(url, memory)
+            answer = True, job(shelf, *arguments)
+        except Exception as error:
+            answer = False, _sendable(error)
+        pipe.send(answer)
+
+
+def _sendable(error: Exception) -> Exception:
+    """Return an error that another process can read, with what led to it as a note for the log."""
+    import pickle
+
+    error.add_note("in a fitting process:\n" + "".join(traceback.format_exception(error)))
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
+    except Exception:
+        return RuntimeError(*traceback.format_exception(error))
+    return error
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,79 @@
+"""How many wrong tokens an address may send.
+
+Each address has a bucket of wrong tokens; when it is empty, a token from there is not looked up until some time has passed.
+Tokens that were valid a short while ago pass all the same: one bad client must not lock out the others behind its proxy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TypeVar
+
+Key = TypeVar("Key")
+Entry = TypeVar("Entry")
+
+# An empty bucket takes one more wrong token after so many seconds.
+SECONDS_EACH = 6.0
+# How long a token that was valid passes whatever else its address sends.
+REMEMBERED_SECONDS = 600.0
+# Addresses and valid tokens in memory, some 200 bytes each; beyond it the longest unused are forgotten.
+MOST_REMEMBERED = 10_000
+
+
+class Gate:
+    """Buckets of wrong tokens by address. Lives in the event loop alone."""
+
+    def __init__(self, at_once: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._at_once = at_once
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # what was left, and when
+        self._valid: OrderedDict[bytes, float] = OrderedDict()  # when a token, by its hash, was valid last
+
+    def seconds_to_wait(self, address: str, token: str) -> float:
+        """Return after how many seconds a token may be looked up: 0 means now."""
+        seen = self._valid.get(_hash(token))
+        if seen is not None and self._clock() - seen <= REMEMBERED_SECONDS:
+            return 0.0
+        return max(0.0, 1.0 - self._left(_network(address))) * SECONDS_EACH
+
+    def valid(self, token: str) -> None:
+        """Remember that a token is valid."""
+        _put(self._valid, _hash(token), self._clock())
+
+    def wrong(self, address: str, token: str) -> None:
+        """Count a wrong token."""
+        self._valid.pop(_hash(token), None)
+        network = _network(address)
+        # Below 0: those that were looked up at the same time count too. Not far below, so that a burst is soon forgiven.
+        left = max(self._left(network) - 1.0, -float(self._at_once))
+        _put(self._buckets, network, (left, self._clock()))
+
+    def _left(self, network: str) -> float:
+        left, since = self._buckets.get(network, (float(self._at_once), 0.0))
+        return min(float(self._at_once), left + (self._clock() - since) / SECONDS_EACH)
+
+
+def _put(entries: OrderedDict[Key, Entry], key: Key, entry: Entry) -> None:
+    entries[key] = entry
+    entries.move_to_end(key)
+    while len(entries) > MOST_REMEMBERED:
+        entries.popitem(last=False)
+
+
+def _network(address: str) -> str:
+    """Return what counts as one client: an IPv4 address, the 64 first bits of an IPv6 one, of which each client has many."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:  # a test's client has a name
+        return address
+    if isinstance(found, ipaddress.IPv4Address):
+        return address
+    return str(found.ipv4_mapped or ipaddress.ip_network((int(found) >> 64 << 64, 64)))
+
+
+def _hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode(errors="surrogateescape")).digest()

@@ -1,0 +1,54 @@
+"""What fitting processes compute. Each job gets the studies that its process keeps open; what comes back is plain data.
+
+Answers that are kept come back as text, so that the service knows how much memory they take.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from windward.service.shelf import Shelf
+
+
+def ask(
+    shelf: Shelf, name: str, context: dict[str, Any] | None, fix: dict[str, Any] | None, key: str | None
+) -> dict[str, Any]:
+    """Return the next suggestion of a study."""
+    from windward import plain
+
+    return plain.suggestion(shelf.study(name).ask(context=context, fix=fix, key=key))
+
+
+def create(shelf: Shelf, data: dict[str, Any]) -> dict[str, Any]:
+    """Make a study, and return its declaration; trying a policy on its space can be heavy."""
+    from windward.declare import declaration_of, declared
+
+    memory = shelf.memory
+    return declaration_of(declared(data, memory=memory).create(shelf.journal, memory=memory))
+
+
+def recommend(shelf: Shelf, name: str, context: dict[str, Any] | None) -> str:
+    """Return the recommendation of a study, and the sentences that say it, as JSON."""
+    from windward import plain, words
+
+    study = shelf.study(name)
+    found = study.recommend(context=context)
+    said = words.advised(study, found)
+    answer = {**plain.recommendation(found), "sentences": said.lines(), "revision": study.revision}
+    return json.dumps(answer, allow_nan=False)
+
+
+def figure(shelf: Shelf, name: str, kind: str) -> str:
+    """Return a figure of a study as plotly's JSON."""
+    from windward import plots
+
+    return str(plots.FIGURES[kind](shelf.study(name)).to_json())
+
+
+def report(shelf: Shelf, name: str) -> str:
+    """Return the report of a study, as HTML."""
+    from windward.html_report import report_html
+
+    return report_html(shelf.study(name))
