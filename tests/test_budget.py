@@ -158,6 +158,15 @@ def test_a_context_that_is_given_whole_needs_little():
         check_memory(MMD, Trials(ONE), Request())
 
 
+@pytest.mark.parametrize("seen", [0, 500])
+def test_advice_leaves_the_seen_contexts_their_place(seen):
+    model = ww.Empirical(elsewhere=100_000)
+    lower = model.lowered(ONE, seen, 1000)
+    smaller = ww.Empirical(elsewhere=int(lower.removeprefix("lower elsewhere to ").replace(",", "")))
+    assert smaller.most_points(ONE, seen) == 1000
+    assert model.lowered(ONE, 1001, 1000) is None
+
+
 @dataclass(frozen=True)
 class Silent:
     """A context model that says nothing of its size."""

@@ -70,7 +70,8 @@ class Empirical:
 
     def lowered(self, space: Space, seen: int, most: int) -> str | None:
         """Return how to write it so that it makes at most so many contexts; None where the seen ones alone are more."""
-        return f"lower elsewhere to {most - seen:,}" if most >= (seen or UNSEEN) else None
+        left = most - (seen or UNSEEN)
+        return f"lower elsewhere to {left:,}" if left >= 0 else None
 
     def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:
         seen = trials.seen_contexts
