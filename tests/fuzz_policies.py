@@ -17,7 +17,6 @@ from windward.parameters import Categorical
 from windward.policy import Policy
 from windward.space import Space
 
-
 # The smallest radius that is drawn, besides 0.
 SMALLEST = 1e-9
 
