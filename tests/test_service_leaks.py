@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import logging
 import sqlite3
@@ -17,10 +16,11 @@ from service_helpers import ADMIN, SHOP, bearer
 
 import windward as ww
 from windward.errors import JournalError
+from windward.journal import Draft
 from windward.service import jobs
 from windward.service.app import create_app
 from windward.service.settings import Settings
-from windward.study import Study
+from windward.study import utc_now
 
 
 def post(client, path, body):
@@ -124,8 +124,9 @@ def test_names_that_can_be_seen_are_taken_and_reached(client, name):
 def test_names_made_in_python_that_no_url_can_hold_are_listed(client, url):
     made = {"a/b": False, "line\n": False, "next\x85line": False, "..": False, "back\\slash": False, "plain": True}
     space = ww.Space(decision={"order": ww.Real(0, 1)})
-    for name in made:
-        ww.Study(space, journal=url, name=name)
+    body = ww.Study(space).journal.read("study")[0].body
+    for name in made:  # as an older Windward made them: a new study has no such name
+        ww.SqlJournal(url).create(name, [Draft("created", None, utc_now(), body)], key=name)
     listed = {study["name"]: study["reachable"] for study in client.get("/api/studies").json()["studies"]}
     assert {name: listed[name] for name in made} == made
     assert client.get("/api/studies/line%0A").status_code == 422
@@ -223,7 +224,7 @@ def test_nul_in_a_path_does_not_reach_the_database(postgres):
 
 
 @pytest.mark.parametrize(
-    "reason", ["a\0b", "\x1b[31mred", "line\nline", "bell\x07", "c1\x9b", "\x7f", "half \ud800", ""], ids=ascii
+    "reason", ["a\0b", "\x1b[31mred", "   ", "bell\x07", "c1\x9b", "\x7f", "half \ud800", ""], ids=ascii
 )
 @pytest.mark.parametrize("call", ["lose", "amend"])
 def test_control_characters_in_a_reason_are_refused(client, shop, url, call, reason):
@@ -234,7 +235,6 @@ def test_control_characters_in_a_reason_are_refused(client, shop, url, call, rea
     assert len(ww.SqlJournal(url).read(name)) == len(before)
 
 
-@pytest.mark.skipif("reason" not in inspect.signature(Study.amend).parameters, reason="study.amend takes no reason yet")
 def test_a_reason_can_be_amended(client, shop):
     name, _ = shop
     assert client.post(f"/api/studies/{name}/trials/1/lose", json={"reason": "clsoed"}).json()["lost"] == "clsoed"

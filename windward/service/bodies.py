@@ -43,15 +43,13 @@ def _a_new_name(name: str) -> str:
     return name
 
 
-def _a_line(text: str) -> str:
-    if not check.is_text(text) or any(category(character) == "Cc" for character in text):
-        raise ValueError("control characters and halves of surrogate pairs cannot stand in a text")
-    return text
+def _a_reason(text: str) -> str:
+    return check.text("request", "reason", text)
 
 
 PathName: TypeAlias = Annotated[str, AfterValidator(_a_path)]
 NewName: TypeAlias = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_a_new_name)]
-Reason: TypeAlias = Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_a_line)]
+Reason: TypeAlias = Annotated[str, Field(min_length=1, max_length=check.LONGEST_TEXT), AfterValidator(_a_reason)]
 
 
 class Body(BaseModel):
