@@ -244,9 +244,6 @@ class History:
         fit = decode(data, self.table)
         if isinstance(fit, Hyperparameters):
             check_hyperparameters(fit)
-            most = len(self.space.decision) + len(self.space.context)
-            if len(fit.length_scales) not in (1, len(self.space.decision), most):
-                raise ValueError(f"{len(fit.length_scales)} length-scales for {most} parameters")
         return fit
 
     def _of(self, event: Event) -> Trial:
