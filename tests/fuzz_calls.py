@@ -99,6 +99,24 @@ def ask_many(case: Case) -> None:
     return case.settle(said)
 
 
+def twin(case: Case) -> None:
+    """Ask a copy of the log that is opened anew, then the study that has lived through it all: they suggest the same."""
+    if not isinstance(case.journal, str):
+        return None
+    url = f"sqlite:///{case.copied('twin.db')}"
+    opened = case.attempt("twin", "a copy", lambda: ww.Study.open(case.name, journal=url, clock=lambda: case.now))
+    refusals = case.unsatisfiable({})
+    theirs = case.attempt("twin", "study.ask() on a copy", opened.ask, refusals)
+    opened.journal.close()
+    ours = case.attempt("ask", "study.ask()", case.study.ask, refusals)
+    if isinstance(ours, ww.WindwardError):
+        return case.unchanged("study.ask()")
+    case.written()
+    case.suggested("study.ask()", ours, {}, {})
+    expect(ours == theirs, f"study.ask() gave {ours}, on a copy of the log that was opened anew {theirs}")
+    return case.settle("study.ask()")
+
+
 # -- telling ---------------------------------------------------------------------------------------------------------
 
 
@@ -254,6 +272,7 @@ def again(case: Case) -> None:
 CALLS: tuple[tuple[Callable[[Case], None], float], ...] = (
     (ask, 26),
     (ask_many, 2),
+    (twin, 3),
     (reveal, 14),
     (tell, 24),
     (tell_many, 4),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import traceback
 from collections import Counter
 from collections.abc import Callable
@@ -204,6 +206,14 @@ class Case:
         decision = dict(found.decision)
         self.kept.append(Kept(decision, decision, self.asks, context, context))
         self.asks += 1
+
+    def copied(self, name: str) -> Path:
+        """Return the path of a copy of the log, which is in a file."""
+        whole, copy = self.folder / "study.db", self.folder / name
+        copy.unlink(missing_ok=True)
+        with contextlib.closing(sqlite3.connect(whole)) as source, contextlib.closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+        return copy
 
     # -- arguments ---------------------------------------------------------------------------------------------------
 

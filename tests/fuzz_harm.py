@@ -40,11 +40,7 @@ def damage(case: Case) -> None:
     if not isinstance(case.journal, str):
         return
     for _ in range(3):
-        copy = case.folder / "damaged.db"
-        copy.unlink(missing_ok=True)
-        whole = case.folder / "study.db"
-        with contextlib.closing(sqlite3.connect(whole)) as source, contextlib.closing(sqlite3.connect(copy)) as target:
-            source.backup(target)
+        copy = case.copied("damaged.db")
         harm = case.chance.choices([harm for harm, *_ in HARMS], [weight for _, weight, _ in HARMS])[0]
         kind = next(kind for each, _, kind in HARMS if each is harm)
         with contextlib.closing(sqlite3.connect(copy)) as target:

@@ -48,7 +48,8 @@ def _published(chance: Random, space: Space, scale: float) -> Policy:
     if name == "ts_bocu":
         arguments["objective"] = _objective(chance, scale)
     if name in ("ucb_bocu_1", "ucb_bocu_2"):
-        arguments |= {"divergence": _divergence(chance, slopes=True), "radius": _radius(chance)}
+        radius = _radius(chance)
+        arguments |= {"divergence": _divergence(chance, radius, slopes=True), "radius": radius}
     if "bqo" in name:
         arguments["samples"] = _known(chance, space)
         if name.startswith(("drbqo", "emp_drbqo", "maximin")):
@@ -99,11 +100,14 @@ def _law(chance: Random, parameter: Any) -> Any:
     return ww.Distribution("uniform", {"loc": low, "scale": span})
 
 
-def _divergence(chance: Random, *, slopes: bool = False) -> Any:
-    """Return a divergence; one whose slope in the radius exists whatever the contexts where `slopes` are needed."""
+def _divergence(chance: Random, radius: Any, *, slopes: bool = False) -> Any:
+    """Return a divergence whose worst case is certified at this radius, with its slope where `slopes` are needed.
+
+    MMD says that it is not at so small a radius as the smallest; without a nugget its slope may not exist.
+    """
     smooth = ww.MMD(0.5, 1e-6, 1e-6)
-    mmd = smooth if slopes else ww.MMD(1.0, tolerance=1e-6)
-    return chance.choice((ww.TotalVariation(), ww.ChiSquare(), ww.KullbackLeibler(), smooth, mmd, ww.Wasserstein()))
+    kernels = () if radius == SMALLEST else (smooth, smooth if slopes else ww.MMD(1.0, tolerance=1e-6))
+    return chance.choice((ww.TotalVariation(), ww.ChiSquare(), ww.KullbackLeibler(), ww.Wasserstein(), *kernels))
 
 
 def _radius(chance: Random) -> Any:
@@ -113,9 +117,8 @@ def _radius(chance: Random) -> Any:
 
 
 def _objective(chance: Random, scale: float) -> Any:
-    radius, smooth = _radius(chance), _divergence(chance, slopes=True)
-    # Without a nugget the worst case of MMD cannot be certified at so small a radius; it says so.
-    divergence = smooth if radius == SMALLEST else _divergence(chance)
+    radius = _radius(chance)
+    divergence, smooth = _divergence(chance, radius), _divergence(chance, radius, slopes=True)
     return chance.choice(
         (
             ww.Expected,
@@ -132,7 +135,7 @@ def _objective(chance: Random, scale: float) -> Any:
             lambda: ww.CVaR(chance.choice((0.05, 0.5, 1.0))),
             lambda: ww.BocuOne(divergence, radius),
             lambda: ww.BocuTwo(smooth, radius),
-            lambda: ww.MidpointRobust(ww.MMD(1.0, 1e-6), radius),
+            lambda: ww.MidpointRobust(ww.MMD(1.0, 1e-6), 0.1 if radius == SMALLEST else radius),
         )
     )()
 
