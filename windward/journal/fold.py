@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from typing import Any, Literal, TypeVar
 
 import torch
@@ -242,6 +242,8 @@ class History:
 
     def _fit(self, data: object) -> Any:
         fit = decode(data, self.table)
+        if not is_dataclass(fit):  # a user's own surrogate has hyper-parameters of its own, and they are a part
+            raise TypeError(f"{fit!r:.60} where the hyper-parameters of a fit were expected")
         if isinstance(fit, Hyperparameters):
             check_hyperparameters(fit)
         return fit
