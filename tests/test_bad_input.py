@@ -314,7 +314,7 @@ DAMAGE: list[tuple[int, str, Any, str]] = [
     (4, "body", "[" * 100_000, "event 4 cannot be read"),
     (4, "body", "[]", "event 4 (told) is damaged: its body is []"),
     (4, "body", "null", "event 4 (told) is damaged: its body is None"),
-    (4, "body", '{"v":2}', "event 4 (told) is damaged: KeyError('values')"),
+    (4, "body", '{"v":2}', "event 4 (told) is damaged: it has no 'values'"),
     (4, "body", '{"v":1}', "event 4 (told) is damaged: KeyError('value')"),
     (4, "body", {"v": 3}, "version 3 of 'told'; this Windward reads versions 1 and 2; use a newer one"),
     (4, "body", "{}", "version None of 'told'"),

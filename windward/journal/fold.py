@@ -129,7 +129,8 @@ class History:
         self.hyperparameters, self._policy_since = None, event.seq  # another surrogate may mean something else by them
 
     def _asked(self, event: Event, body: dict[str, Any]) -> None:
-        context = self._context(body["chosen"] or body["given"])
+        given = self._context(body["given"])
+        context = self._context(body["chosen"]) if body["chosen"] else given
         fit = None if body["fit"] is None else self._fit(body["fit"])
         source: Any = "chosen" if body["chosen"] else ("given" if body["given"] else None)
         whole = len(context) == len(self.space.context)

@@ -18,6 +18,37 @@ VALUE = "value"
 # Where an upcast body keeps the version it was written in.
 WRITTEN_IN = "written_in"
 
+# What a body of each kind must hold; `declared` and `amended` hold what they change.
+FIELDS = {
+    "created": ("space", "policy", "outcomes", "seed", "status_quo", "horizon"),
+    "policy_set": ("policy",),
+    "declared": (),
+    "asked": (
+        "read",
+        "decision",
+        "given",
+        "fixed",
+        "chosen",
+        "stand_in",
+        "fit",
+        "kept",
+        "fitted",
+        "forecast",
+        "when",
+        "radius",
+        "reason",
+        "guards",
+        "tags",
+        "versions",
+    ),
+    "context_seen": ("context",),
+    "told": ("values", "noise", "decision"),
+    "lost": ("reason", "outcomes", "told"),
+    "amended": (),
+    "added": ("decision", "context", "values", "noise", "fingerprint", "dated"),
+    "noted": ("note", "tags"),
+}
+
 _STANDARDIZE = {"part": "Standardize"}
 _SURROGATE = {
     "part": "GaussianProcess",
@@ -89,7 +120,10 @@ def upcast(event: Event, study: str) -> Event:
     if not isinstance(body, dict):
         raise JournalError(f"{where} ({event.kind}) is damaged: its body is {body!r:.60}.")
     version = body.get("v")
-    if version == VERSION:
+    if version == VERSION and not isinstance(version, bool):
+        missing = [name for name in FIELDS[event.kind] if name not in body]
+        if missing:
+            raise JournalError(f"{where} ({event.kind}) is damaged: it has no {missing[0]!r}.")
         return event
     if version != 1 or isinstance(version, bool):
         raise JournalError(
