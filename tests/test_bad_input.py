@@ -118,6 +118,9 @@ STUDY: list[Row] = [
     *each("Study.parts", lambda s, v: ww.Study(SPACE, parts=v), ArgumentError, NOT_PARTS),
     *each("Study.clock", lambda s, v: ww.Study(SPACE, clock=v), ArgumentError, NOT_CLOCKS),
     *words("Study.device", lambda s, v: ww.Study(SPACE, device=v), "tpu9", "meta", "cuda:99", None, 1.5, ("cpu",)),
+    *words("Study.memory", lambda s, v: ww.Study(SPACE, memory=v), 0, -1, 1.5, "4 GiB", True),
+    Row("Study.memory", lambda s: ww.Study(SPACE, memory=100), ArgumentError, "the budget is 100 bytes"),
+    *words("Study.open.memory", lambda s, v: ww.Study.open("shop", journal=s.journal, memory=v), 0, -1, 1.5, "4 GiB"),
     *words("Study.open.name", lambda s, v: ww.Study.open(v, journal=s.journal), *NOT_NAMES),
     Row("Study.open.name", lambda s: ww.Study.open("shpo", journal=s.journal), UnknownStudy, "'shpo' in this journal"),
     *words("Study.open.journal", lambda s, v: ww.Study.open("shop", journal=v), None, 5),
@@ -439,6 +442,6 @@ def parameters() -> Iterator[str]:
             yield from (f"{name}.{p}" for p in inspect.signature(thing).parameters)
     for kind in (ww.Study, *map(type, DIVERGENCES)):
         for name, method in inspect.getmembers(kind, inspect.isroutine):
-            if not name.startswith("_"):
+            if not name.startswith("_") and name != "cost":  # the budget of memory alone asks for it
                 named = (p for p in inspect.signature(method).parameters if p != "self")
                 yield from (f"{kind.__name__}.{name}.{p}" for p in named)

@@ -136,7 +136,7 @@ def test_the_budget_is_a_setting_and_not_in_the_log(tmp_path):
     assert ww.Study.open("study", journal=journal).memory == 4 * GIB
 
 
-@pytest.mark.parametrize("memory", [0, -1, 1.5, "4 GiB", None, True])
+@pytest.mark.parametrize("memory", [0, -1, 1.5, "4 GiB", True])
 def test_a_budget_that_is_no_whole_number_is_refused(memory):
     with pytest.raises(ww.ArgumentError, match="memory"):
         ww.Study(ONE, memory=memory)

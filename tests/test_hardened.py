@@ -438,3 +438,11 @@ def test_the_figure_of_delays_counts_what_came_back(journal):
     study.reveal(asked.id, {"demand": 0.4})
     _, counts = _counts(study)
     assert (counts["lost"][-1], counts["arrived"][-1]) == (0, 1)
+
+
+def test_a_given_context_is_kept_to_the_last_digit_when_the_policy_chooses():
+    space = ww.Space(decision={"x": ww.Real(0, 1)}, context={"dose": ww.Real(1e-4, 1.0, log=True)})
+    known = ww.Known({"dose": [0.001, 0.01, 0.1]})
+    study = ww.Study(space, ww.papers.bqo_ts(known))
+    given = {"dose": 0.001214143114280635}  # exp(log(it)) is another number
+    assert study.ask(context=given).context == given == study.trials[0].context

@@ -104,7 +104,7 @@ def asked_body(policy: Policy, trials: Trials, request: Request, read: int) -> t
         "decision": space.decode_decision(proposal.x) | dict(request.fixed),
         "given": request.given,
         "fixed": request.fixed,
-        "chosen": None if proposal.context is None else space.decode_context(proposal.context),
+        "chosen": None if proposal.context is None else space.decode_context(proposal.context) | dict(request.given),
         "stand_in": stand_in,
         "fit": None if proposal.hyperparameters is None else encode(proposal.hyperparameters),
         "kept": kept,

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, runtime_checkable
 
+import torch
+
 from windward.errors import ArgumentError
 from windward.space import Space
 
@@ -125,6 +127,11 @@ class Choices(Protocol):
     def surrogate(self) -> object: ...
     @property
     def maximize(self) -> object: ...
+
+
+def of(device: torch.device) -> int:
+    """Return the budget of a device in bytes: 4 GiB on the processor, which others use too; all that another device has."""
+    return int(torch.cuda.get_device_properties(device).total_memory) if device.type == "cuda" else DEFAULT
 
 
 def sizes_of(

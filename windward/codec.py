@@ -54,13 +54,13 @@ def decode(data: Any, table: Mapping[str, type]) -> Any:
     tag = data.get("part")
     if not isinstance(tag, str):
         return {key: decode(entry, table) for key, entry in data.items()}
-    fields = {key: decode(entry, table) for key, entry in data.items() if key != "part"}
-    if tag == "timedelta":
-        return _built(tag, timedelta, fields)
-    if tag not in table:
+    if tag not in table and tag != "timedelta":  # before its fields: the whole is what the reader looks for
         raise ArgumentError(
             f"unknown part {shown(tag, 60)}{did_you_mean(tag, table)}; pass a class of your own with parts=[...]."
         )
+    fields = {key: decode(entry, table) for key, entry in data.items() if key != "part"}
+    if tag == "timedelta":
+        return _built(tag, timedelta, fields)
     _check_fields(tag, table[tag], fields)
     return _built(tag, table[tag], fields)
 

@@ -123,7 +123,7 @@ class Policy:
         }
         return replace(self, **turned)
 
-    def check(self, space: Space, *, memory: int = budget.DEFAULT) -> None:
+    def check(self, space: Space, *, memory: int | None = None) -> None:
         """Raise `IncompatibleError` where the policy does not go with the space, by trying its parts on it.
 
         Before that, `ArgumentError` where what it needs is more than `memory`, in bytes.
@@ -161,11 +161,8 @@ class Request:
     now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
     seed: int = 0
     start: Start = field(default_factory=Start)
-    round: int | None = (
-        None  # which round of the design this is, where trials are numbered elsewhere; else their number
-    )
-
-    memory: int = budget.DEFAULT  # bytes it may take
+    round: int | None = None  # of the design, where trials are numbered elsewhere; else how many trials there are
+    memory: int | None = None  # bytes it may take; None for what its device has
 
     def known(self, space: Space) -> Given:
         """Return what is given of the context, as far as the space has it."""
@@ -185,7 +182,8 @@ def check_memory(policy: Policy, trials: Trials, request: Request, *, samples: i
         samples=samples,
         given=request.known(trials.space).complete,
     )
-    budget.check(policy, trials.space, [sizes], request.memory)
+    memory = budget.of(trials.device) if request.memory is None else request.memory
+    budget.check(policy, trials.space, [sizes], memory)
 
 
 @dataclass(frozen=True)

@@ -110,12 +110,13 @@ class _Work:
 
     def failed(self, suggestion: Suggestion, error: Exception) -> str:
         """Lose the trial; raise after too many failures in a row."""
-        _give_up(self.study, suggestion.id, f"{type(error).__name__}: {error}")
+        why = check.cleaned(str(error))  # what the log refuses, a terminal may not show either
+        _give_up(self.study, suggestion.id, f"{type(error).__name__}: {why}")
         self.failures += 1
         if self.failures == MOST_FAILURES:
             raise error
-        logger.warning("study %r: trial %d lost: %s", self.study.name, suggestion.id, error)
-        return f"trial {suggestion.id} lost: {error}"
+        logger.warning("study %r: trial %d lost: %s", self.study.name, suggestion.id, why)
+        return f"trial {suggestion.id} lost: {why}"
 
     def returned(self, suggestion: Suggestion, result: object) -> str:
         """Tell what an evaluation returned."""

@@ -58,6 +58,11 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def _allowed(memory: int | None, device: str | torch.device) -> int:
+    """Return how many bytes a suggestion may take on a device."""
+    return budget.of(check.device("Study", device)) if memory is None else check.whole("Study", "memory", memory, low=1)
+
+
 class Study:
     """One sequence of decisions, kept in a journal.
 
@@ -74,7 +79,8 @@ class Study:
     as `"sqlite:///shop.db"`, a journal, or None for one in memory. `clock` returns the time, a datetime with a time
     zone, for studies that live by another clock than the machine's; give the same one to `Study.open`. `device` is where
     the model is computed: `"cuda"` pays from some thousands of observations or tens of thousands of decisions.
-    `memory` is how many bytes a suggestion may take, 4 GiB; one that needs more is refused before it starts.
+    `memory` is how many bytes a suggestion may take; one that needs more is refused before it starts. Left out, it is
+    4 GiB, or all that another device than the processor has.
     """
 
     def __init__(
@@ -89,7 +95,7 @@ class Study:
         parts: Iterable[type] = (),
         clock: Clock = utc_now,
         device: str | torch.device = "cpu",
-        memory: int = budget.DEFAULT,
+        memory: int | None = None,
     ) -> None:
         if not isinstance(space, Space):
             raise ArgumentError(f"Study(space={shown(space)}): give a Space.")
@@ -100,7 +106,7 @@ class Study:
         seed = check.whole("Study", "seed", seed, low=0)
         check_name("Study", name, new=True)
         check_texts("Study", space)
-        policy.check(space, memory=check.whole("Study", "memory", memory, low=1))
+        policy.check(space, memory=_allowed(memory, device))
         self._prepare(name, open_journal(journal), parts, clock, device, memory)
         body = {
             "v": VERSION,
@@ -125,7 +131,7 @@ class Study:
         parts: Iterable[type] = (),
         clock: Clock = utc_now,
         device: str | torch.device = "cpu",
-        memory: int = budget.DEFAULT,
+        memory: int | None = None,
     ) -> Study:
         """Return the study of this name, rebuilt from its log alone; `parts` are the classes of your own parts."""
         check_name("Study.open", name)
@@ -145,14 +151,14 @@ class Study:
         parts: Iterable[type],
         clock: Clock,
         device: str | torch.device,
-        memory: int,
+        memory: int | None,
     ) -> None:
         if not callable(clock):
             raise ArgumentError(f"Study(clock={shown(clock)}): give a function that returns the time.")
         self._table = table_of(OWN_PARTS, parts)
         self._journal, self._clock = journal, clock
         self._device = check.device("Study", device)
-        self._memory = check.whole("Study", "memory", memory, low=1)
+        self._memory = _allowed(memory, self._device)
         self._history = History(name, self._table, self._device)
         self._lock = threading.RLock()
         self._posterior: Posterior | None = None  # of the last ask: saves the next one work, changes nothing

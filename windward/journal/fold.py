@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from typing import Any, Literal, TypeVar
 
 import torch
@@ -13,7 +13,7 @@ from windward.codec import decode
 from windward.errors import JournalError, WindwardError
 from windward.journal.events import Event
 from windward.journal.fingerprints import Imported, fingerprint
-from windward.journal.upcast import upcast
+from windward.journal.upcast import readable, upcast
 from windward.parameters import Value
 from windward.policy import Policy
 from windward.space import Space, accepted_before
@@ -120,7 +120,9 @@ class History:
 
     def _noted(self, event: Event, body: dict[str, Any]) -> None:
         if event.trial is not None:  # `changed` stays: a note moves no fit and no stream
-            self._rows[self._of(event).id] = replace(self._of(event), note=body["note"], tags=tuple(body["tags"]))
+            self._rows[self._of(event).id] = replace(
+                self._of(event), note=_text(body["note"]), tags=tuple(map(_text, body["tags"]))
+            )
 
     def _policy_set(self, event: Event, body: dict[str, Any]) -> None:
         self.policy = _part(Policy, decode(body["policy"], self.table))
@@ -147,7 +149,7 @@ class History:
                 asked_at=event.at,
                 context_at=event.at if whole and context else None,
                 turn=self._asks,
-                tags=tuple(body["tags"]),
+                tags=tuple(map(_text, body["tags"])),
                 changed=event.seq,
             ),
         )
@@ -240,11 +242,10 @@ class History:
 
     def _fit(self, data: object) -> Any:
         fit = decode(data, self.table)
+        if not is_dataclass(fit):  # a user's own surrogate has hyper-parameters of its own, and they are a part
+            raise TypeError(f"{fit!r:.60} where the hyper-parameters of a fit were expected")
         if isinstance(fit, Hyperparameters):
             check_hyperparameters(fit)
-            most = len(self.space.decision) + len(self.space.context)
-            if len(fit.length_scales) not in (1, len(self.space.decision), most):
-                raise ValueError(f"{len(fit.length_scales)} length-scales for {most} parameters")
         return fit
 
     def _of(self, event: Event) -> Trial:
@@ -271,4 +272,4 @@ def _part(kind: type[Part], part: object) -> Part:
 def _text(text: object) -> str:
     if not isinstance(text, str):
         raise TypeError(f"{text!r:.60} where a text was expected")
-    return text
+    return readable(text)

@@ -113,9 +113,9 @@ def in_full(data: Any) -> Any:
     return {**DEFAULTS.get(tag, {}), **written} if isinstance(tag, str) else written
 
 
-def readable(text: object) -> object:
+def readable(text: str) -> str:
     """Return a text with a mark in place of what no file or terminal can carry; version 1 took such texts."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if isinstance(text, str) else text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _created(body: dict[str, Any]) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def _context_seen(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lost(body: dict[str, Any]) -> dict[str, Any]:
-    return {"reason": readable(body["reason"]), "outcomes": None, "told": None}
+    return {"reason": body["reason"], "outcomes": None, "told": None}
 
 
 def _amended(body: dict[str, Any]) -> dict[str, Any]:
