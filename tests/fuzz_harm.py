@@ -61,6 +61,8 @@ def _open_damaged(case: Case, url: str, said: str, kind: str) -> None:
     if isinstance(opened, ww.JournalError):
         named = re.search(r"event \d+|\d+ (events|trials)|format|no study named", str(opened))
         expect(named, f"{said} is refused without a word on which event: {opened}")
+        gone = re.search(r"(event \d+) of \d+ deleted", said)
+        expect(gone is None or f"{gone[1]} is missing" in str(opened), f"{said} is refused for another event: {opened}")
         return
     same = opened.trials.rows == case.study.trials.rows and all(
         getattr(opened, name) == getattr(case.study, name) for name in ("space", "policy", "direction", "seed")
