@@ -207,12 +207,15 @@ def tell_many(case: Case) -> None:
     case.settle(said)
 
 
+def _reason(case: Case) -> Any:
+    """Return why a trial is lost, or a text that must not enter the log."""
+    return some(case.chance, NO_TEXTS + BAD_TEXTS if case.chance.random() < 0.3 else REASONS)
+
+
 def lose(case: Case) -> None:
     """Give a trial up."""
     id = case.id("pending")
-    reason = some(case.chance, REASONS)
-    if case.hostile:
-        reason = some(case.chance, NO_TEXTS + BAD_TEXTS)
+    reason = _reason(case)
     said = words_of("study.lose", id, reason)
     right = partial(_after, case, oracle.after_lose, id, reason)
     case.changed("lose", said, id, right, lambda: case.study.lose(id, reason))
@@ -227,7 +230,7 @@ def amend(case: Case) -> None:
         "noise": lambda: case.number(chance.choice((0.0, 0.2 * case.scale, -1.0))),
         "decision": lambda: case.decision(beyond=0.2),
         "context": lambda: case.context(partial=True, empty=True, near=near),
-        "reason": lambda: some(chance, NO_TEXTS + BAD_TEXTS) if case.hostile else some(chance, REASONS),
+        "reason": lambda: _reason(case),
     }
     changes = {name: made[name]() for name in chance.sample(sorted(made), chance.choice((0, 1, 1, 1, 2)))}
     said = words_of("study.amend", id, **changes)
