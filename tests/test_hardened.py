@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from helpers import SHOP, new_study, policy, quadratic
 
 import windward as ww
+import windward.study as module
 from windward import check, plain
 from windward.cli import main
 from windward.html_report import report_html
@@ -446,3 +447,18 @@ def test_a_given_context_is_kept_to_the_last_digit_when_the_policy_chooses():
     study = ww.Study(space, ww.papers.bqo_ts(known))
     given = {"dose": 0.001214143114280635}  # exp(log(it)) is another number
     assert study.ask(context=given).context == given == study.trials[0].context
+
+
+def test_what_could_not_be_read_again_is_not_written(journal, monkeypatch):
+    study = new_study(journal)
+    inner = module.asked_body
+
+    def beyond(*arguments):
+        body, posterior = inner(*arguments)
+        return {**body, "stand_in": {"wind": 1.0}}, posterior
+
+    monkeypatch.setattr(module, "asked_body", beyond)
+    with pytest.raises(ww.JournalError, match="unknown context 'wind'"):
+        study.ask()
+    monkeypatch.undo()
+    assert study.revision == 1 and ww.Study.open("shop", journal=journal).ask().id == 0

@@ -480,7 +480,9 @@ class Study:
 
         def decided(unread: Iterable[Event]) -> list[Draft]:
             self._history.apply(unread)
-            return decide()
+            drafts = decide()
+            self._history.check_drafts(drafts)
+            return drafts
 
         with self._lock:
             seen = self._history.head if after is None else min(after, self._history.head)

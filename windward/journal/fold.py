@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import is_dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
 import torch
@@ -11,7 +13,7 @@ import torch
 from windward import check
 from windward.codec import decode
 from windward.errors import JournalError, WindwardError
-from windward.journal.events import Event
+from windward.journal.events import Draft, Event
 from windward.journal.fingerprints import Imported, fingerprint
 from windward.journal.upcast import readable, upcast
 from windward.parameters import Value
@@ -86,6 +88,16 @@ class History:
                     f"study {self.study!r}: event {event.seq} ({event.kind}) is damaged: {error!r}."
                 ) from error
             self.head = event.seq
+
+    def check_drafts(self, drafts: Sequence[Draft]) -> None:
+        """Raise `JournalError` where what is to be written could not be read again: nothing unreadable enters the log."""
+        trial = copy(self)
+        trial._rows, trial.calls, trial.imported = list(self._rows), {}, Imported()
+        now = datetime.now(UTC)
+        trial.apply(
+            Event(self.head + place, draft.kind, draft.trial, "", draft.at, now, draft.body)
+            for place, draft in enumerate(drafts, start=1)
+        )
 
     def _created(self, event: Event, body: dict[str, Any]) -> None:
         if self.head:

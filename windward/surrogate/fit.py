@@ -71,6 +71,8 @@ class GaussianProcess:
         """Return the hyper-parameters that `fit` would use."""
         if self.fixed is not None:
             return self.fixed
+        if start is not None:
+            check_hyperparameters(start)
         problem = self.likelihood(data)
         count = problem.parameters
         mode = Hyperparameters(0.0, (length_scale_prior(count).mode,) * count, 1.0, NOISE_PRIOR.mode)
@@ -104,6 +106,7 @@ class GaussianProcess:
         saves the rows it already holds. Where rows have no order, or a noise was given (in units of a scale that moves with
         every value), it is factorised whole.
         """
+        check_hyperparameters(hyperparameters)
         base = 0 if data.changed is None else sum(event <= fitted for event in data.changed)
         if base == 0 or data.floor is not None or not bool(data.noise.isnan().all()):
             return self.at(data, hyperparameters)
