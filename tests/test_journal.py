@@ -275,7 +275,7 @@ def test_a_full_disk_is_called_so_and_nothing_is_written(tmp_path, monkeypatch):
     from windward.journal import database
 
     study = ww.Study(SHOP, journal=f"sqlite:///{tmp_path}/log.db")
-    id = study.ask().id
+    rows = [ww.Past({"order": 0.001 * row}, float(row), {"demand": 0.5}) for row in range(1000)]  # more than a page
     prepare = database._prepare_sqlite
 
     def on_a_full_disk(connection, record):
@@ -287,13 +287,12 @@ def test_a_full_disk_is_called_so_and_nothing_is_written(tmp_path, monkeypatch):
         patched.setattr(database, "_prepare_sqlite", on_a_full_disk)
         full = ww.Study.open("study", journal=f"sqlite:///{tmp_path}/log.db")
         with pytest.raises(ww.JournalError) as caught:
-            full.lose(id, "x" * 100_000)
+            full.add_many(rows)
     assert "the disk is full; nothing was written; free some space" in str(caught.value)
     assert "can be reached" not in str(caught.value)
     study.sync()
-    assert study.trials[id].lost is None
-    study.lose(id, "x" * 100_000)  # there is room again
-    assert study.trials[id].lost is not None
+    assert len(study.trials) == 0
+    assert study.add_many(rows) == list(range(1000))  # there is room again
 
 
 class FullDisk(Exception):
