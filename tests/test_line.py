@@ -91,7 +91,7 @@ def test_many_who_ask_at_once_compute_little_in_vain_and_share(tmp_path, monkeyp
 
 def test_a_dead_holder_delays_an_ask_and_stops_none(monkeypatch, tmp_path):
     study = ww.Study(SHOP, policy(), journal=f"sqlite:///{tmp_path}/log.db", name="shop")
-    study.journal.lease("shop", "died while it computed", 0.5)
+    study.journal.lease("shop", "died while it computed", 0.5)  # its last word
     began = time.monotonic()
     assert study.ask().id == 0
     assert 0.3 <= time.monotonic() - began < 5.0
@@ -121,3 +121,21 @@ def test_a_database_of_before_gets_its_line_when_it_is_asked(tmp_path):
     assert ww.Study.open("shop", journal=url).ask().id == 0
     with closing(sqlite3.connect(tmp_path / "log.db")) as database:
         assert database.execute("SELECT count(*) FROM leases").fetchone() == (0,)
+
+
+def test_a_long_ask_keeps_its_place(tmp_path, monkeypatch):
+    monkeypatch.setattr(asking, "LEASE_SECONDS", 0.3)
+    url = f"sqlite:///{tmp_path}/log.db"
+    study, other = ww.Study(SHOP, policy(), journal=url, name="shop"), ww.SqlJournal(url)
+    seen, inner = [], module.asked_body
+
+    def slow(*arguments):
+        for _ in range(8):
+            time.sleep(0.1)
+            seen.append(other.lease("shop", "next", 60.0))
+        return inner(*arguments)
+
+    monkeypatch.setattr(module, "asked_body", slow)
+    study.ask()
+    assert seen == [1] * 8  # three times as long as a place lasts
+    assert other.lease("shop", "next", 60.0) == 0  # and then it is gone at once

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import platform
 import random
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +18,7 @@ import torch
 
 from windward.codec import decode, encode
 from windward.design import hash_seed
-from windward.errors import TrialError
+from windward.errors import TrialError, WindwardError
 from windward.feedback import Censor
 from windward.journal import Event, History, Journal
 from windward.journal.events import VERSION
@@ -34,8 +36,8 @@ logger = logging.getLogger("windward")
 # Asks that lose against others stand back for up to this many times as long as a suggestion takes: as many processes then
 # share the machine without most of them computing what nobody will use.
 LONGEST_STAND = 16
-# A place in the line of those who ask lasts this long, or this many times as long as the last ask took here.
-LEASE_SECONDS, LEASE_SHARE = 5.0, 4.0
+# A place in the line of those who ask lasts this long; whoever waits or computes says again and again that it is there.
+LEASE_SECONDS = 5.0
 # Whoever has waited this long goes on: the line spares work and must not stop it.
 LONGEST_WAIT = 120.0
 # Seconds until the next look at the line, for each who stands before.
@@ -64,15 +66,38 @@ class Fit:
     amended: int = 0
 
 
-def wait_in_line(journal: Journal, study: str, holder: str, seconds: float) -> None:
-    """Wait until it is the holder's turn to ask; its place lasts `seconds`, so long as it waits and once it is at the front.
+@contextmanager
+def turn(journal: Journal, study: str, holder: str) -> Iterator[None]:
+    """Wait for the holder's turn to ask, and keep it for as long as the block takes.
 
     An ask that is computed while another one is written is thrown away: in line nobody computes in vain. A holder that
-    died keeps the others waiting until its seconds are over, and nobody waits for ever.
+    died drops out after `LEASE_SECONDS`, and nobody waits for ever.
     """
-    began = time.monotonic()
-    while (before := journal.lease(study, holder, seconds)) and time.monotonic() - began < LONGEST_WAIT:
-        time.sleep(min(before * LOOK_AGAIN, 0.5 * seconds))
+    began, said = time.monotonic(), False
+    while (before := journal.lease(study, holder, LEASE_SECONDS)) and time.monotonic() - began < LONGEST_WAIT:
+        if not said and time.monotonic() - began > LEASE_SECONDS:
+            logger.info("study %r: waiting for %d other asks of this study.", study, before)
+            said = True
+        time.sleep(min(before * LOOK_AGAIN, 0.5 * LEASE_SECONDS))
+    done, stayed = threading.Event(), threading.Event()
+
+    def stay() -> None:
+        # The ask itself meets what is wrong with the journal, and says so.
+        with suppress(WindwardError):
+            while not done.wait(LEASE_SECONDS / 3.0):
+                stayed.set()
+                journal.lease(study, holder, LEASE_SECONDS)
+
+    staying = threading.Thread(target=stay, daemon=True)
+    staying.start()
+    try:
+        yield
+    finally:
+        done.set()
+        if stayed.is_set():  # it may have entered the line again just after the ask was written
+            staying.join(LEASE_SECONDS)
+            with suppress(WindwardError):
+                journal.lease(study, holder, 0.0)
 
 
 def start_of(policy: Policy, trials: Trials, fit: Fit | None, *, keep: bool, previous: Posterior | None) -> Start:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -14,17 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from windward import budget, check, papers
-from windward.asking import (
-    LEASE_SECONDS,
-    LEASE_SHARE,
-    Fit,
-    asked_body,
-    attempts,
-    recommendation,
-    replayed_body,
-    start_of,
-    wait_in_line,
-)
+from windward.asking import Fit, asked_body, attempts, recommendation, replayed_body, start_of, turn
 from windward.codec import decode, encode, table_of
 from windward.errors import ArgumentError, JournalError, TrialError, WindwardError
 from windward.frame import dataframe
@@ -162,7 +151,6 @@ class Study:
         self._history = History(name, self._table, self._device)
         self._lock = threading.RLock()
         self._posterior: Posterior | None = None  # of the last ask: saves the next one work, changes nothing
-        self._took = 0.0  # seconds of the last ask
         self._now()  # a clock that does not work is refused now
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -254,36 +242,42 @@ class Study:
             raise
 
     def _asked(self, key: str, given: dict[str, Value], fixed: dict[str, Value]) -> Suggestion:
-        kept, kept_for = None, None  # of an attempt that lost the race
+        kept: tuple[Fit, Policy] | None = None  # of an attempt that lost the race
         for _ in attempts(MOST_RETRIES):
             self.sync()
             if (before := asked_before(self._history, key, given, fixed)) is not None:
                 return before
-            wait_in_line(self._journal, self.name, key, max(LEASE_SECONDS, LEASE_SHARE * self._took))
-            began = time.monotonic()
-            self.sync()
-            with self._lock:
-                if (before := asked_before(self._history, key, given, fixed)) is not None:
-                    return before
-                trials, read, policy = self.trials, self._history.head, self.policy
-                keep = kept is not None and policy == kept_for  # another policy may mean something else by them
-                start = start_of(policy, trials, kept if keep else self._fit, keep=keep, previous=self._posterior)
-            now = self._now()
-            body, posterior = asked_body(
-                policy, trials, Request(given, fixed, now, self.seed, start, memory=self._memory), read
-            )
-            fit = None if body["fit"] is None else decode(body["fit"], self._table)  # unreadable: refused unwritten
-            self._posterior = posterior
-            draft = Draft("asked", len(trials), now, body)
-            written = self._write(key, partial(list, [draft]), after=read, asks=len(trials))
-            self._took = time.monotonic() - began
-            if written is not None:
-                trial = self._trial_of(key, written)  # of another call, where one with this key came first
-                mine = Suggestion(trial.id, dict(trial.decision), dict(trial.context) or None)
-                return asked_before(self._history, key, given, fixed) or mine
-            # Another process asked meanwhile: with the same hyper-parameters, take its pending decision into account.
-            kept, kept_for = None if fit is None else Fit(fit, body["fitted"]), policy
+            with turn(self._journal, self.name, key):
+                answer, kept = self._attempt(key, given, fixed, kept)
+            if answer is not None:
+                return answer
         raise JournalError(f"study.ask: other processes asked first {MOST_RETRIES} times in a row; try again.")
+
+    def _attempt(
+        self, key: str, given: dict[str, Value], fixed: dict[str, Value], kept: tuple[Fit, Policy] | None
+    ) -> tuple[Suggestion | None, tuple[Fit, Policy] | None]:
+        """Compute a suggestion and write it; None where another process asked meanwhile, and the fit to keep."""
+        self.sync()
+        with self._lock:
+            if (before := asked_before(self._history, key, given, fixed)) is not None:
+                return before, None
+            trials, read, policy = self.trials, self._history.head, self.policy
+            # Of another policy: it may mean something else by them.
+            known = kept[0] if kept is not None and policy == kept[1] else None
+            start = start_of(policy, trials, known or self._fit, keep=known is not None, previous=self._posterior)
+        now = self._now()
+        request = Request(given, fixed, now, self.seed, start, memory=self._memory)
+        body, posterior = asked_body(policy, trials, request, read)
+        fit = None if body["fit"] is None else decode(body["fit"], self._table)  # unreadable: refused unwritten
+        self._posterior = posterior
+        draft = Draft("asked", len(trials), now, body)
+        written = self._write(key, partial(list, [draft]), after=read, asks=len(trials))
+        if written is None:
+            # With the same hyper-parameters, take the other's pending decision into account.
+            return None, None if fit is None else (Fit(fit, body["fitted"]), policy)
+        trial = self._trial_of(key, written)  # of another call, where one with this key came first
+        mine = Suggestion(trial.id, dict(trial.decision), dict(trial.context) or None)
+        return asked_before(self._history, key, given, fixed) or mine, None
 
     @property
     def _fit(self) -> Fit | None:

@@ -201,14 +201,21 @@ class SqlJournal:
 
     def lease(self, study: str, holder: str, seconds: float) -> int:
         """Stand in line for a study, or leave it with 0 seconds; return how many stand before `holder`."""
-        if not self._has_line and not self._line_refused:
-            try:
+        try:
+            if not self._has_line and not self._line_refused:
                 self._database.run(self._make_tables)
                 self._has_line = True
-            except JournalError as error:  # a role without the right to make tables: it goes without a line
-                self._line_refused = True
-                logger.warning("%r: asks of several processes are not put in line: %s", self, error)
-        return place_in_line(self._database, study, holder, seconds) if self._has_line else 0
+            return place_in_line(self._database, study, holder, seconds) if self._has_line else 0
+        except JournalError as error:
+            if "permission denied" not in str(error):
+                raise
+            self._has_line, self._line_refused = False, True  # it goes without a line, which is never needed
+            logger.warning(
+                "%r: asks of several processes are not put in line, because this role may not use the table leases; GRANT it "
+                "SELECT, INSERT, UPDATE and DELETE there.",
+                self,
+            )
+            return 0
 
     def birth(self, study: str) -> str:
         """Return the key of a study's first event, which another study of the same name has not."""

@@ -57,6 +57,8 @@ async def identity(request: Request, inside: Inside, credentials: Credentials) -
     if not token:
         raise Wrong(401, "give a valid token: Authorization: Bearer <token>.")
     address = "" if request.client is None else request.client.host
+    if inside.gate.known_wrong(token):
+        raise Wrong(401, "give a valid token: Authorization: Bearer <token>.")
     wait = math.ceil(inside.gate.seconds_to_wait(address, token))
     if wait > 0:
         message = f"too many wrong tokens came from this address; try again in {wait} s."

@@ -1,7 +1,8 @@
 """How many wrong tokens an address may send.
 
 Each address has a bucket of wrong tokens; when it is empty, a token from there is not looked up until some time has passed.
-Tokens that were valid a short while ago pass all the same: one bad client must not lock out the others behind its proxy.
+Tokens that were valid a short while ago pass all the same, and a wrong token that comes again is known and costs nothing: a
+client that goes on with an old token must not lock out the others behind its proxy. Whoever guesses sends ever new ones.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ Entry = TypeVar("Entry")
 SECONDS_EACH = 6.0
 # How long a token that was valid passes whatever else its address sends.
 REMEMBERED_SECONDS = 600.0
-# Addresses and valid tokens in memory, some 200 bytes each; beyond it the longest unused are forgotten.
+# How long a wrong token is answered without being looked up or counted again.
+WRONG_SECONDS = 60.0
+# Addresses and tokens in memory, some 200 bytes each; beyond it the longest unused are forgotten.
 MOST_REMEMBERED = 10_000
 
 
@@ -32,6 +35,7 @@ class Gate:
         self._clock = clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # what was left, and when
         self._valid: OrderedDict[bytes, float] = OrderedDict()  # when a token, by its hash, was valid last
+        self._wrong: OrderedDict[bytes, float] = OrderedDict()  # when one was looked up and found wrong
 
     def seconds_to_wait(self, address: str, token: str) -> float:
         """Return after how many seconds a token may be looked up: 0 means now."""
@@ -40,6 +44,11 @@ class Gate:
             return 0.0
         return max(0.0, 1.0 - self._left(_network(address))) * SECONDS_EACH
 
+    def known_wrong(self, token: str) -> bool:
+        """Whether a token was found wrong a moment ago."""
+        seen = self._wrong.get(_hash(token))
+        return seen is not None and self._clock() - seen <= WRONG_SECONDS
+
     def valid(self, token: str) -> None:
         """Remember that a token is valid."""
         _put(self._valid, _hash(token), self._clock())
@@ -47,6 +56,7 @@ class Gate:
     def wrong(self, address: str, token: str) -> None:
         """Count a wrong token."""
         self._valid.pop(_hash(token), None)
+        _put(self._wrong, _hash(token), self._clock())
         network = _network(address)
         # Below 0: those that were looked up at the same time count too. Not far below, so that a burst is soon forgiven.
         left = max(self._left(network) - 1.0, -float(self._at_once))
