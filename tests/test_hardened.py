@@ -462,3 +462,45 @@ def test_what_could_not_be_read_again_is_not_written(journal, monkeypatch):
         study.ask()
     monkeypatch.undo()
     assert study.revision == 1 and ww.Study.open("shop", journal=journal).ask().id == 0
+
+
+def test_other_words_for_a_reason_move_no_recommendation():
+    study = new_study()
+    study.run(quadratic, 5, progress=False)
+    study.lose(study.ask().id, "teh till broke")
+    before = study.recommend()
+    study.amend(5, reason="the till broke")
+    assert study.recommend() == before
+
+
+def test_losing_a_lost_trial_again_says_which_reason_is_kept(tmp_path):
+    url = f"sqlite:///{tmp_path}/log.db"
+    ww.Study(SHOP, policy(), journal=url, name="my shop").ask()
+    CliRunner().invoke(main, ["lose", "my shop", "0", "first", "--journal", url])
+    answer = CliRunner().invoke(main, ["lose", "my shop", "0", "second", "--journal", url])
+    assert "Trial 0: was lost already, first" in answer.output
+    assert "windward amend 'my shop' 0 --reason second" in answer.output
+
+
+def test_a_role_without_rights_to_the_line_asks_without_it(tmp_path, monkeypatch, caplog):
+    from windward.journal import sql
+
+    study = ww.Study(SHOP, policy(), journal=f"sqlite:///{tmp_path}/log.db", name="shop")
+
+    def refused(*arguments):
+        raise ww.JournalError("permission denied for table leases")
+
+    monkeypatch.setattr(sql, "place_in_line", refused)
+    assert [study.ask().id, study.ask().id] == [0, 1]
+    assert caplog.text.count("GRANT it SELECT, INSERT, UPDATE and DELETE") == 1
+
+
+@pytest.mark.parametrize("given", ["", "0", "4 GiB", "-1", "1e9", "9" * 10])
+def test_the_budget_of_the_environment(monkeypatch, given):
+    from windward import budget
+
+    monkeypatch.setenv("WINDWARD_MEMORY", given)
+    with pytest.raises(ww.ArgumentError, match="WINDWARD_MEMORY"):
+        ww.Study(SHOP)
+    monkeypatch.setenv("WINDWARD_MEMORY", "2048")
+    assert ww.Study(SHOP).memory == 2 * 2**30 == budget.DEFAULT // 2

@@ -95,6 +95,8 @@ def test_other_headings_and_columns_to_leave_out(shop):
         (["--date", "price", "--column", "ads=price"], "no column 'ads'"),
         (["--column", "ads=value"], "both hold 'value'"),
         (["--column", "ads=a", "--column", "ads=b"], "names 'ads' twice"),
+        (["--column", "ads=value", "--ignore", "ads"], "named by two of --column, --ignore and --date"),
+        (["--date", "sky", "--ignore", "sky"], "'sky' is named by two of"),
         (["--column", "ads=nonsense"], "column 'ads' is 'nonsense', neither a decision nor a context"),
     ],
 )
@@ -115,10 +117,10 @@ def test_a_date_that_is_none_is_named_with_its_line(shop):
 def test_a_row_outside_the_bounds_is_named(shop):
     write(shop, ["12,1,50,sun,10.5", "4,1,150,sun,10.5"])
     answer = run()
-    assert "Note: line 2: price = 12 is outside its bounds [0, 10]; it counts as 10." in answer.output
-    assert "Note: line 3: demand = 150 is outside its bounds [0, 100]; it is kept as it is." in answer.output
+    assert "Note: line 2: price = 12 is above 10, outside its bounds; it counts as 10." in answer.output
+    assert "Note: line 3: demand = 150 is above 100, outside its bounds; it is kept as it is." in answer.output
     assert [trial.decision["price"] for trial in trials()] == [10.0, 4.0]
-    assert run().output.startswith("2 already there, 0 added.")
+    assert run().output == "2 already there, 0 added.\n"  # nothing new, nothing to note
 
 
 def test_preview_shows_what_was_understood_and_adds_nothing(shop):
@@ -222,3 +224,46 @@ def test_fingerprints_know_what_was_said_not_how():
         fingerprint({"a": 1}, {"b": "x", "c": 2.0}, 3, None),
     ]
     assert len({same, *others}) == 6
+
+
+def test_rows_that_were_asked_and_told_or_amended_are_known(shop):
+    study = ww.Study.open("shop", journal=f"sqlite:///{shop}/shop.db")
+    asked = study.ask()
+    study.tell(asked.id, 7.0, context={"demand": 30.0, "sky": "sun"})
+    done = study.trials[0].decision
+    write(shop, [f"{done['price']},{done['ads']},30,sun,7", ROWS[0]])
+    assert run().output == "1 already there, 1 added.\n"
+    study.amend(1, value=11.5)
+    write(shop, [ROWS[0].replace("10.5", "11.5")])  # corrected in both places
+    assert run().output == "1 already there, 0 added.\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "row", "says"),
+    [
+        (
+            "price,ads,demand,sky,value,value",
+            "4,1,50,sun,1,2",
+            "the heading 'value' is there twice, in columns 5 and 6",
+        ),
+        (HEAD, "4,1,50,sun,1e400", "value must be a finite number, got '1e400'; leave the cell empty"),
+        (HEAD, "4,1,50,sun,nan", "value must be a finite number, got 'nan'"),
+    ],
+)
+def test_what_a_file_says_twice_or_not_at_all_is_named(shop, head, row, says):
+    write(shop, [row], head)
+    answer = run()
+    assert answer.exit_code == 1 and says in answer.stderr and len(trials()) == 0
+
+
+def test_a_decision_called_value_is_told_from_the_value(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    url = f"sqlite:///{tmp_path}/v.db"
+    ww.Study(ww.Space(decision={"value": ww.Real(0, 1)}), journal=url, name="shop")
+    write(tmp_path, ["0.5,2"], "decision.value,value")
+    assert run("--journal", url).output == "0 already there, 1 added.\n"
+    trial = ww.Study.open("shop", journal=url).trials[0]
+    assert (trial.decision, trial.value) == ({"value": 0.5}, 2.0)
+    write(tmp_path, ["0.5"], "value")
+    answer = run("--journal", url)
+    assert answer.exit_code == 1 and "there is no column 'value'" in answer.stderr

@@ -59,16 +59,14 @@ def _holds(whole: object, part: object) -> bool:
 @NAMES
 def test_it_replays_with_the_fit_it_recorded(name, tmp_path, caplog):
     study = ww.Study.open(name, journal=old_logs.placed(name, tmp_path))
-    for event in old_logs.lines(name)[1:]:
-        if event["kind"] != "asked":
-            continue
-        with caplog.at_level(logging.WARNING, "windward"):
-            replayed = study.replay(event["trial"])
-        assert "replayed by" in caplog.text and "the fit that the log recorded" in caplog.text
-        caplog.clear()
+    asked = [event for event in old_logs.lines(name)[1:] if event["kind"] == "asked"]
+    with caplog.at_level(logging.WARNING, "windward"):
+        replayed = [study.replay(event["trial"]) for event in asked]
+    assert caplog.text.count("replayed with the fit that the log recorded") == 1  # once is enough
+    for event, found in zip(asked, replayed, strict=True):
         for parameter, recorded in json.loads(event["body"])["decision"].items():
             expected = pytest.approx(recorded, rel=1e-6, abs=1e-9) if isinstance(recorded, float) else recorded
-            assert replayed.decision[parameter] == expected, (event["trial"], parameter)
+            assert found.decision[parameter] == expected, (event["trial"], parameter)
 
 
 @NAMES

@@ -260,3 +260,16 @@ def test_the_schema_takes_a_token(strict):
     assert refused.status_code == 401 and "paths" not in refused.text
     assert strict.get("/openapi.json", headers=bearer(ADMIN)).json()["paths"]
     assert strict.get("/health").status_code == 200 and strict.get("/").status_code == 200
+
+
+def test_an_old_token_that_comes_again_and_again_locks_nobody_out():
+    now = [0.0]
+    gate = Gate(10, lambda: now[0])
+    for _ in range(200):  # a client that polls with a token of before
+        if not gate.known_wrong("ww_old_token"):
+            gate.wrong("10.0.0.1", "ww_old_token")
+        now[0] += 0.5
+    assert gate.seconds_to_wait("10.0.0.1", "never seen before") == 0.0
+    for guess in range(200):
+        gate.wrong("10.0.0.1", f"guess {guess}")
+    assert gate.seconds_to_wait("10.0.0.1", "never seen before") > 0.0

@@ -149,30 +149,20 @@ def asked_body(policy: Policy, trials: Trials, request: Request, read: int) -> t
 
 def replayed_body(
     asked: Event, events: Sequence[Event], study: str, table: Mapping[str, type], device: torch.device, memory: int
-) -> dict[str, Any]:
-    """Return what the asked event's body would be if it were computed now.
+) -> tuple[dict[str, Any], bool]:
+    """Return what the asked event's body would be if it were computed now, and whether an older version wrote it.
 
     An ask of an older version is computed with the fit that it recorded: how fits are searched may have changed since.
     """
     before, body = History(study, table, device), upcast(asked, study).body
     before.apply(event for event in events if event.seq <= body["read"])
     recorded = None if body["fit"] is None else decode(body["fit"], table)
-    wrote = body["versions"]["windward"]
-    older = WRITTEN_IN in body or wrote != __version__
-    if older:
-        logger.warning(
-            "study %r: trial %s was asked by Windward %s; it is replayed by %s with the fit that the log recorded, so its "
-            "decision may differ.",
-            study,
-            asked.trial,
-            wrote,
-            __version__,
-        )
+    older = WRITTEN_IN in body or body["versions"]["windward"] != __version__
     start = Start(before.hyperparameters)
     if recorded is not None and (body["kept"] or older):
         start = Start(recorded, keep=True, fitted=body["fitted"])
     request = Request(body["given"], body["fixed"], asked.at, before.seed, start, memory=memory)
-    return asked_body(before.policy, before.trials, request, body["read"])[0]
+    return asked_body(before.policy, before.trials, request, body["read"])[0], older
 
 
 def recommendation(

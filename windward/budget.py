@@ -12,6 +12,7 @@ A part without an answer is not counted. The counts are measured for a processor
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -130,8 +131,18 @@ class Choices(Protocol):
 
 
 def of(device: torch.device) -> int:
-    """Return the budget of a device in bytes: 4 GiB on the processor, which others use too; all that another device has."""
-    return int(torch.cuda.get_device_properties(device).total_memory) if device.type == "cuda" else DEFAULT
+    """Return the budget of a device in bytes: all that another device than the processor has.
+
+    On the processor, which others use too, it is 4 GiB, or WINDWARD_MEMORY in MiB.
+    """
+    if device.type == "cuda":
+        return int(torch.cuda.get_device_properties(device).total_memory)
+    given = os.environ.get("WINDWARD_MEMORY")
+    if given is None:
+        return DEFAULT
+    if not given.isascii() or not given.isdigit() or not 0 < len(given) <= 9 or int(given) == 0:
+        raise ArgumentError(f"WINDWARD_MEMORY={given[:60]!r}: give a whole number of MiB, such as 8192.")
+    return int(given) * 2**20
 
 
 def sizes_of(
@@ -206,7 +217,7 @@ def _refusal(policy: Choices, space: Space, sizes: Sizes, memory: int) -> str:
         f"this takes {said(total(needs))} of memory, the budget is {said(memory)}. The most is for {largest.what}: "
         f"{product}{said(largest.bytes)}. "
         + (f"{part!r:.80}: {advice}, or allow more memory: " if advice else "Allow more memory: ")
-        + "Study(memory=...) in bytes, or windward serve --memory."
+        + "Study(memory=...) in bytes, WINDWARD_MEMORY in MiB, or windward serve --memory."
     )
 
 

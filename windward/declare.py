@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from windward import budget, check, papers
+from windward import check, papers
 from windward.codec import decode, encode, table_of, unreadable
 from windward.errors import ArgumentError, WindwardError
 from windward.journal import Journal, check_name
@@ -52,7 +52,7 @@ class Declaration:
     direction: Literal["maximize", "minimize"] = "maximize"
     seed: int = 0
 
-    def create(self, journal: str | Journal, *, memory: int = budget.DEFAULT) -> Study:
+    def create(self, journal: str | Journal, *, memory: int | None = None) -> Study:
         """Make the study in a journal."""
         return Study(
             self.space,
@@ -71,7 +71,7 @@ def methods() -> dict[str, Callable[..., Policy]]:
     return {n: f for n, f in own.items() if not n.startswith("_") and f.__module__ == papers.__name__}
 
 
-def declared(data: object, *, memory: int = budget.DEFAULT) -> Declaration:
+def declared(data: object, *, memory: int | None = None) -> Declaration:
     """Return the declaration in plain data, or raise an error that names what is wrong; `memory` as in `Study`."""
     if not isinstance(data, Mapping):
         raise ArgumentError(f"a declaration is a table with {', '.join(FIELDS)}, got {shown(data, 60)}.")

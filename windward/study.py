@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], datetime]
 Values = Mapping[str, Value]
+
+logger = logging.getLogger("windward")
 
 # Asks that lose the race against another process's ask this many times in a row give up with an error.
 MOST_RETRIES = 100
@@ -151,6 +154,7 @@ class Study:
         self._history = History(name, self._table, self._device)
         self._lock = threading.RLock()
         self._posterior: Posterior | None = None  # of the last ask: saves the next one work, changes nothing
+        self._said_older = False  # that asks of an older version are replayed in their own way
         self._now()  # a clock that does not work is refused now
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -296,7 +300,15 @@ class Study:
         asked = next((event for event in events if event.kind == "asked" and event.trial == id), None)
         if asked is None:
             raise TrialError(f"study.replay: trial {id} was added, not asked.")
-        body = replayed_body(asked, events, self.name, self._table, self._device, self._memory)
+        body, older = replayed_body(asked, events, self.name, self._table, self._device, self._memory)
+        if older and not self._said_older:
+            self._said_older = True
+            logger.warning(
+                "study %r: trial %d was asked by an older version; such asks are replayed with the fit that the log "
+                "recorded, and the search may have changed since.",
+                self.name,
+                id,
+            )
         return Suggestion(id, body["decision"], (body["chosen"] or body["given"]) or None)
 
     # -- telling ---------------------------------------------------------------------------------------------------
@@ -382,8 +394,8 @@ class Study:
     def add_many(self, rows: Sequence[Past], *, again: bool = False) -> list[int | None]:
         """Add finished trials in one transaction; return the id of each, None where it is there already.
 
-        A row is there already where an added trial says the same: decision, context, value and noise, and the date where
-        both have one. Two equal rows are two trials. With `again` every row is added.
+        A row is there already where a trial says the same: decision, context, value and noise, and the date where both have
+        one. Two equal rows are two trials. With `again` every row is added.
         """
         return self._added("study.add_many", rows, again=again)
 

@@ -166,6 +166,10 @@ def known_rows(history: History, rows: Sequence[Past]) -> list[bool]:
 
 def _new(history: History, rows: Sequence[dict[str, Any]]) -> list[bool]:
     left = history.imported.left()
+    for trial in history.trials.arrived:  # told here, or amended since: a file may hold these rows too
+        mark = fingerprint(trial.decision, trial.context, trial.value, trial.noise)
+        if mark != history.marks.get(trial.id):
+            left.count(mark, None)
     return [not left.take(row["fingerprint"], row["at"]) for row in rows]
 
 

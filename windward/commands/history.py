@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -45,7 +46,11 @@ class Reading:
     columns: Columns
     rows: list[Past]
     without_value: int
-    notes: list[str]
+    notes: list[list[str]]  # of each row
+
+    def notes_of(self, wanted: Sequence[bool]) -> list[str]:
+        """Return what a person should know of some rows."""
+        return [note for notes, want in zip(self.notes, wanted, strict=True) if want for note in notes]
 
 
 @click.command("import", short_help="Add history from a CSV file.")
@@ -93,13 +98,13 @@ def import_history(
         return
     ids = one.add_many(found.rows, again=again)
     added = [id for id in ids if id is not None]
-    known = len(ids) - len(added)
+    known, notes = len(ids) - len(added), found.notes_of([id is not None for id in ids])
     if as_json:
         counts = {"already_there": known, "without_value": found.without_value}
-        echo_json({"added": added, **counts, "notes": found.notes})
+        echo_json({"added": added, **counts, "notes": notes})
         return
     say(_counts(known, len(added), found.without_value, "added"))
-    _say_notes(found.notes)
+    _say_notes(notes)
 
 
 def _counts(known: int, new: int, without_value: int, verb: str) -> str:
@@ -111,13 +116,14 @@ def _say_notes(notes: Sequence[str]) -> None:
     for note in notes[:MOST_NOTES]:
         say(f"Note: {note}")
     if len(notes) > MOST_NOTES:
-        say(f"Note: {len(notes) - MOST_NOTES} more rows like these.")
+        say(f"Note: and {len(notes) - MOST_NOTES} more like these.")
 
 
 def _show(study: Study, file: Path, found: Reading, again: bool, as_json: bool) -> None:
     """Say what a file was understood to hold."""
-    known = 0 if again else sum(study.known_rows(found.rows))
-    new, columns = len(found.rows) - known, found.columns
+    there = [False] * len(found.rows) if again else study.known_rows(found.rows)
+    known, columns = sum(there), found.columns
+    new, notes = len(found.rows) - known, found.notes_of([not each for each in there])
     meaning = {heading: f"decision {name}" for name, heading in columns.decision.items()}
     meaning |= {heading: f"context {name}" for name, heading in columns.context.items()}
     meaning |= {heading: name for name, heading in columns.numbers.items()}
@@ -126,7 +132,7 @@ def _show(study: Study, file: Path, found: Reading, again: bool, as_json: bool) 
     if as_json:
         rows = [_plain(row) for row in found.rows[:SHOWN]]
         counts = {"new": new, "already_there": known, "without_value": found.without_value}
-        echo_json({"columns": meaning, "rows": rows, **counts, "notes": found.notes})
+        echo_json({"columns": meaning, "rows": rows, **counts, "notes": notes})
         return
     say(f"{file} holds:")
     print_table(["column", "is"], [[heading, what] for heading, what in meaning.items()], left=["column", "is"])
@@ -135,7 +141,7 @@ def _show(study: Study, file: Path, found: Reading, again: bool, as_json: bool) 
         headings = [*(["date"] if columns.date else []), *study.space.decision, *study.space.context, *columns.numbers]
         print_table(headings, [_cells(row, columns) for row in found.rows[:SHOWN]])
     say(_counts(known, new, found.without_value, "would be added") + " Nothing was added.")
-    _say_notes(found.notes)
+    _say_notes(notes)
 
 
 def _cells(row: Past, columns: Columns) -> list[object]:
@@ -167,7 +173,7 @@ def _pairs(file: Path, texts: Sequence[str]) -> dict[str, str]:
 
 def _read(file: Path, space: Space, renamed: Mapping[str, str], ignore: Sequence[str], date: str | None) -> Reading:
     rows: list[Past] = []
-    notes: list[str] = []
+    notes: list[list[str]] = []
     without_value = 0
     try:
         with file.open(newline="", encoding="utf-8-sig") as stream:
@@ -182,7 +188,7 @@ def _read(file: Path, space: Space, renamed: Mapping[str, str], ignore: Sequence
                     without_value += 1
                     continue
                 rows.append(checked[0])
-                notes += [f"line {reader.line_num}: {note}" for note in checked[1]]
+                notes.append([f"line {reader.line_num}: {note}" for note in checked[1]])
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ArgumentError(f"{file}: cannot be read as CSV: {error}. Nothing was added.") from error
     return Reading(columns, rows, without_value, notes)
@@ -192,7 +198,14 @@ def _columns(
     file: Path, headings: list[str], space: Space, renamed: Mapping[str, str], ignore: Sequence[str], date: str | None
 ) -> Columns:
     """Return which heading holds what: `order` or `decision.order`, or another name given with --column."""
-    _check_commas(file, headings)
+    _check_headings(file, headings)
+    named_twice = [
+        heading for heading in headings if (heading in renamed) + (heading in ignore) + (heading == date) > 1
+    ]
+    if named_twice:
+        raise ArgumentError(
+            f"{file}: {named_twice[0]!r} is named by two of --column, --ignore and --date; give one. Nothing was added."
+        )
     for option, named in (("--column", renamed), ("--ignore", ignore), ("--date", [] if date is None else [date])):
         for heading in named:
             if heading not in headings:
@@ -212,8 +225,9 @@ def _columns(
                     f"--column {heading}=NAME. Nothing was added."
                 )
             ignored.append(heading)
-    there = {**found.decision, **found.context, **found.numbers}
-    missing = [name for name in (*space.decision, *space.context, "value") if name not in there]
+    missing = [name for name in space.decision if name not in found.decision]
+    missing += [name for name in space.context if name not in found.context]
+    missing += [] if "value" in found.numbers else ["value"]
     if missing:
         raise ArgumentError(
             f"{file}: there is no column {missing[0]!r}; {_needed(space)}. A column under another heading is named with "
@@ -225,10 +239,11 @@ def _columns(
 def _placed(file: Path, heading: str, name: str, space: Space, found: Columns) -> bool:
     """Put a column where its name says; return False where it says nothing."""
     role, dot, rest = name.partition(".")
+    # The value first: a decision that is called so too is written decision.value.
     for kind, parameters, place in (
+        ("", dict.fromkeys(NUMBERS), found.numbers),
         ("decision", space.decision, found.decision),
         ("context", space.context, found.context),
-        ("", dict.fromkeys(NUMBERS), found.numbers),
     ):
         plain = name if name in parameters else rest if dot and role == kind and rest in parameters else None
         if plain is not None:
@@ -242,13 +257,21 @@ def _placed(file: Path, heading: str, name: str, space: Space, found: Columns) -
     return False
 
 
-def _check_commas(file: Path, headings: list[str]) -> None:
-    """Refuse a file whose cells are not separated by commas, as spreadsheets write it in some countries."""
-    for mark, called in ((";", "semicolons"), ("\t", "tabs")):
+def _check_headings(file: Path, headings: list[str]) -> None:
+    """Refuse a file without headings, with one twice, or with cells that commas do not separate."""
+    if not headings:
+        raise ArgumentError(f"{file}: the file is empty. Nothing was added.")
+    for mark, called in ((";", "semicolons"), ("\t", "tabs")):  # as spreadsheets write it in some countries
         if len(headings) == 1 and mark in headings[0]:
             raise ArgumentError(
                 f"{file}: its cells are separated by {called}; save it with commas between them, and with a point in "
                 "numbers. Nothing was added."
+            )
+    for place, heading in enumerate(headings):
+        if heading in headings[:place]:
+            raise ArgumentError(
+                f"{file}: the heading {heading!r} is there twice, in columns {headings.index(heading) + 1} and {place + 1}; "
+                "rename one in the file. Nothing was added."
             )
 
 
@@ -296,9 +319,9 @@ def _outside(name: str, parameter: Parameter, typed: Value, kept: Value) -> list
     low, high = getattr(parameter, "low", None), getattr(parameter, "high", None)
     if isinstance(typed, str) or ((low is None or typed >= low) and (high is None or typed <= high)):
         return []
-    bounds = f"[{'' if low is None else cell(float(low))}, {'' if high is None else cell(float(high))}]"
+    limit = f"below {cell(float(low))}" if low is not None and typed < low else f"above {cell(float(high or 0.0))}"
     what = "it is kept as it is" if kept == typed else f"it counts as {cell(kept)}"
-    return [f"{name} = {cell(typed)} is outside its bounds {bounds}; {what}."]
+    return [f"{name} = {cell(typed)} is {limit}, outside its bounds; {what}."]
 
 
 def _number(name: str, text: str) -> float:
@@ -308,6 +331,8 @@ def _number(name: str, text: str) -> float:
         number = float(text)
     except ValueError as error:
         raise ArgumentError(f"{name} must be a number, got {text!r}.") from error
+    if not math.isfinite(number):
+        raise ArgumentError(f"{name} must be a finite number, got {text!r}; leave the cell empty if there is none.")
     return check.number("import", name, number, low=0.0) if name == "noise" else check.number("import", name, number)
 
 

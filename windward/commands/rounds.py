@@ -140,7 +140,10 @@ def lose(study: str, id: int, reason: str, journal: str, as_json: bool) -> None:
     """
     one = opened(study, journal)
     one.lose(id, reason)
-    _done(id, f"lost, {reason}", one, as_json)
+    kept = one.trials[id].lost
+    _done(id, f"lost, {kept}" if kept == reason else f"was lost already, {kept}", one, as_json)
+    if kept != reason and not as_json:
+        say(f"  To change the reason: windward amend {shlex.quote(study)} {id} --reason {shlex.quote(reason)}")
     aside = one.trials[id].set_aside
     if aside is not None and not as_json:
         missing = " ".join(f"{name}=VALUE" for name in one.space.context if name not in one.trials[id].context)

@@ -52,6 +52,7 @@ class History:
         self._policy_since = 0
         self.calls: dict[str, Event] = {}  # by the keys that callers brought
         self.imported = Imported()
+        self.marks: dict[int, str] = {}  # the fingerprint that each added trial came with
         self._rows: list[Trial] = []
         self._asks = 0
 
@@ -92,7 +93,7 @@ class History:
     def check_drafts(self, drafts: Sequence[Draft]) -> None:
         """Raise `JournalError` where what is to be written could not be read again: nothing unreadable enters the log."""
         trial = copy(self)
-        trial._rows, trial.calls, trial.imported = list(self._rows), {}, Imported()
+        trial._rows, trial.calls, trial.imported, trial.marks = list(self._rows), {}, Imported(), {}
         now = datetime.now(UTC)
         trial.apply(
             Event(self.head + place, draft.kind, draft.trial, "", draft.at, now, draft.body)
@@ -187,6 +188,7 @@ class History:
         date = event.at if body["dated"] else None
         self._grow(event, trial)
         self.imported.count(mark, date)
+        self.marks[trial.id] = mark
 
     def _context_seen(self, event: Event, body: dict[str, Any]) -> None:
         trial, seen = self._of(event), self._context(body["context"])
@@ -220,9 +222,11 @@ class History:
             changes["context_seen"] = self._of(event).context_seen | set(body["context"])
         if "reason" in body:
             changes["lost"] = _text(body["reason"])
+        if set(changes) == {"lost"}:  # other words for the same: no fit and no stream moves
+            self._rows[self._of(event).id] = replace(self._of(event), **changes)
+            return
         self._put(event, **changes)
-        if set(body) - {"v", "reason"}:
-            self.amended = event.seq
+        self.amended = event.seq
 
     def _numbers(self, body: dict[str, Any], *, value_too: bool = False) -> dict[str, Any]:
         """Return the value and the noise that a body has; the value must be there where `value_too`."""

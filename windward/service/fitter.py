@@ -6,6 +6,7 @@ is noticed by the one who waits for its answer, and by nobody else.
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import signal
@@ -16,6 +17,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from multiprocessing.process import parent_process
 from typing import Any
+
+logger = logging.getLogger("windward")
 
 # How long an idle process may take to close its journal.
 LAST_SECONDS = 5.0
@@ -45,6 +48,13 @@ class Fitter:
             self._pipe.send((job, arguments))
             worked, answer = self._pipe.recv()
         except (EOFError, OSError) as error:
+            self._process.join(1.0)  # its exit code says whether somebody killed it
+            logger.error(
+                "a fitting process (%s) died while it worked for study %r (exit code %s); it is replaced",
+                self._process.pid,
+                self.last_study,
+                self._process.exitcode,
+            )
             self._replace()  # now: importing torch takes seconds that the next job need not wait for
             raise Died from error
         if not worked:
