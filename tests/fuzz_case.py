@@ -261,12 +261,14 @@ class Case:
         return some(self.chance, HOSTILE_NUMBERS) if self.hostile else good
 
     def unsatisfiable(self, fixed: dict[str, Any]) -> tuple[type, ...]:
-        """Return how a call may be refused because no decision satisfies the constraints, or none was found."""
+        """Return how a call may be refused because no decision satisfies the constraints, or none could be certified."""
         names = {name for constraint in self.space.constraints for name in constraint.coefficients}
         whole = any(isinstance(self.space.decision[name], Integer) for name in names)
         on_grid = isinstance(self.study.policy.maximize, ww.OverGrid)
         searched = (ww.SpaceError,) if names and (fixed or whole) else ()
-        return (*searched, ww.SolverError) if names and on_grid else searched
+        # MMD certifies its answers: at hostile radii it refuses, and says what to change.
+        uncertified = (names and on_grid) or "MMD(" in repr(self.study.policy)
+        return (*searched, ww.SolverError) if uncertified else searched
 
     def outcome(self, rule: Callable[[], oracle.Outcome]) -> Kept | tuple[type, ...]:
         """Return what a rule of the model says: the trial as it then is, or the refusals that are right."""

@@ -48,7 +48,7 @@ class NoFitter:
 
     last_study = None
 
-    def __init__(self, url):
+    def __init__(self, url, memory):
         pass
 
     def close(self):

@@ -58,11 +58,14 @@ def _counts(study: Study) -> tuple[list[datetime], dict[str, list[int]]]:
     times: list[datetime] = []
     counts: dict[str, list[int]] = {"arrived": [], "pending": [], "lost": []}
     becomes = {"asked": "pending", "told": "arrived", "lost": "lost"}
-    for event in study.journal.read(study.name):
+    events = study.journal.read(study.name)
+    told = {event.trial: event.seq for event in events if event.kind == "told"}  # the last time
+    for event in events:
         if event.trial is None or (event.kind != "asked" and event.trial not in state):
             continue  # history that was added was never waited for
         # A context that completes a lost trial's value brings it back.
-        back = event.kind == "context_seen" and state[event.trial] == "lost" and study.trials[event.trial].lost is None
+        later = event.seq > told.get(event.trial, 0) and study.trials[event.trial].lost is None
+        back = event.kind == "context_seen" and state.get(event.trial) == "lost" and later
         if event.kind not in becomes and not back:
             continue
         state[event.trial] = "arrived" if back else becomes[event.kind]
