@@ -265,3 +265,22 @@ def test_serve_takes_the_budget_in_mib(tmp_path, monkeypatch):
         said = CliRunner().invoke(serve, ["--journal", f"sqlite:///{tmp_path}/s.db", *options])
         assert said.exit_code == 0, said.output
     assert kept == [GIB, 2 * GIB]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        lambda count: ww.Policy(context_model=ww.KernelDensity(count), objective=ww.Robust(ww.MMD(1.0), 0.1)),
+        lambda count: ww.Policy(context_model=ww.KernelDensity(count), belief=ww.Thompson()),
+    ],
+)
+def test_the_advice_of_a_refusal_is_accepted(policy):
+    import re
+
+    with pytest.raises(ww.ArgumentError) as caught:
+        policy(10**9).check(ONE)
+    (count,) = re.findall(r"lower count to ([\d,]+)", str(caught.value))
+    pairs = policy(int(count.replace(",", "")))
+    trials = Trials(ONE)
+    check_memory(pairs, trials, Request())
+    check_memory(pairs.reporting, trials, Request(), samples=SAMPLES)

@@ -187,11 +187,20 @@ def needs_of(policy: Choices, sizes: Sizes) -> list[Need]:
     return needs
 
 
-def check(policy: Choices, space: Space, sizes: Iterable[Sizes], memory: int) -> None:
-    """Raise `ArgumentError` where what the policy needs at any of these sizes is more than `memory`, in bytes."""
+def check(
+    policy: Choices,
+    space: Space,
+    sizes: Iterable[Sizes],
+    memory: int,
+    also: Sequence[tuple[Choices, Sizes]] = (),
+) -> None:
+    """Raise `ArgumentError` where what the policy needs at any of these sizes is more than `memory`, in bytes.
+
+    `also`: what must fit too once the advice of the error is followed.
+    """
     for each in sizes:
         if total(needs_of(policy, each)) > memory:
-            raise ArgumentError(_refusal(policy, space, each, memory))
+            raise ArgumentError(_refusal(policy, space, each, memory, also))
 
 
 def total(needs: Iterable[Need]) -> int:
@@ -199,15 +208,17 @@ def total(needs: Iterable[Need]) -> int:
     return sum(need.bytes for need in needs)
 
 
-def _refusal(policy: Choices, space: Space, sizes: Sizes, memory: int) -> str:
+def _refusal(policy: Choices, space: Space, sizes: Sizes, memory: int, also: Sequence[tuple[Choices, Sizes]]) -> str:
     needs = needs_of(policy, sizes)
     largest = max(needs, key=lambda need: need.numbers)
     product = f"{largest.product} x {BYTES} bytes = " if largest.product else ""
     part = policy.maximize if largest.by == "decisions" else policy.context_model
 
+    def smaller(counts: Sizes, most: int) -> Sizes:
+        return replace(counts, decisions=most) if largest.by == "decisions" else replace(counts, points=most)
+
     def fits(most: int) -> bool:
-        smaller = replace(sizes, decisions=most) if largest.by == "decisions" else replace(sizes, points=most)
-        return total(needs_of(policy, smaller)) <= memory
+        return all(total(needs_of(each, smaller(counts, most))) <= memory for each, counts in ((policy, sizes), *also))
 
     most = _largest(fits, sizes.decisions if largest.by == "decisions" else sizes.points)
     advice = None

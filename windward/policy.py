@@ -129,8 +129,11 @@ class Policy:
         Before that, `ArgumentError` where what it needs is more than `memory`, in bytes.
         """
         trials, generator = self.view(Trials(space)), torch.Generator().manual_seed(0)
-        check_memory(self, trials, Request(memory=memory))
-        check_memory(self.reporting, trials, Request(memory=memory), samples=SAMPLES)
+        request = Request(memory=memory)
+        asked = (self, _sizes(self, trials, request, 0))
+        advised = (self.reporting, _sizes(self.reporting, trials, request, SAMPLES))
+        for one, other in ((asked, advised), (advised, asked)):
+            budget.check(one[0], trials.space, [one[1]], _memory(trials, request), [other])
         contexts = self.context_model(trials.space, trials, trials.space.encode_given(None), generator)
         named = [n for n, parameter in trials.space.context.items() if isinstance(parameter, Categorical)]
         for objective in (self.objective, self.report.objective):
@@ -174,7 +177,16 @@ def check_memory(policy: Policy, trials: Trials, request: Request, *, samples: i
 
     Called before the context model: it may be what takes too much.
     """
-    sizes = budget.sizes_of(
+    sizes = _sizes(policy, trials, request, samples)
+    budget.check(policy, trials.space, [sizes], _memory(trials, request))
+
+
+def _memory(trials: Trials, request: Request) -> int:
+    return budget.of(trials.device) if request.memory is None else request.memory
+
+
+def _sizes(policy: Policy, trials: Trials, request: Request, samples: int) -> budget.Sizes:
+    return budget.sizes_of(
         policy,
         trials.space,
         seen=trials.contexts_seen,
@@ -182,8 +194,6 @@ def check_memory(policy: Policy, trials: Trials, request: Request, *, samples: i
         samples=samples,
         given=request.known(trials.space).complete,
     )
-    memory = budget.of(trials.device) if request.memory is None else request.memory
-    budget.check(policy, trials.space, [sizes], memory)
 
 
 @dataclass(frozen=True)
