@@ -11,6 +11,7 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import windward as ww
 from windward.contexts import Contexts
 from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein
 from windward.errors import SolverError
@@ -283,3 +284,18 @@ def test_mmd_knows_how_far_a_minimum_is_that_has_nearly_all_mass(rest):
     reach, _ = ball.reach_of_minimum(doubles(0.0, 1.0)[None])
     apart = math.sqrt(2.0 + 2e-4 - 2.0 * math.exp(-0.5 / 0.3**2))
     assert float(reach) == pytest.approx(rest * apart, rel=1e-7)
+
+
+def test_a_slope_that_scipy_does_not_find_is_a_solver_error(monkeypatch):
+    import scipy.optimize
+
+    def endless(*arguments):
+        raise RuntimeError("Maximum number of iterations reached.")
+
+    contexts = ww.Contexts(torch.tensor([[0.0], [0.5], [1.0]]), torch.tensor([0.5, 0.5, 0.0]))
+    objective = ww.Sensitivity(ww.MMD(0.3, nugget=1e-6)).bind(contexts, 2)
+    values = torch.tensor([[0.0, 1.0, 2.0]], dtype=torch.float64)
+    assert torch.isfinite(objective(values)).all()
+    monkeypatch.setattr(scipy.optimize, "nnls", endless)
+    with pytest.raises(ww.SolverError, match="slope at radius 0 could not be found"):
+        objective(values)

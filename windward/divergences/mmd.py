@@ -276,7 +276,13 @@ def _cone_slope(f: Tensor, whitener: Tensor, empty: Tensor) -> Tensor:
     z = z - torch.outer(z @ direction, direction)
     slopes = []
     for row in z:
-        h, _ = nnls(basis.cpu().numpy(), row.cpu().numpy())
+        try:
+            h, _ = nnls(basis.cpu().numpy(), row.cpu().numpy())
+        except RuntimeError as error:  # scipy's own: its iterations did not end
+            raise SolverError(
+                "MMD: the slope at radius 0 could not be found, because the kernel is close to singular; use a nugget, such as "
+                "MMD(nugget=1e-6), or a shorter length_scale."
+            ) from error
         slopes.append(row - basis @ torch.from_numpy(h).to(basis))
     rest = torch.stack(slopes)  # the gradient of |rest| in f is L^-T rest / |rest|, with h held
     number = rest.norm(dim=-1)
