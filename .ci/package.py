@@ -65,7 +65,7 @@ def check_wheel(wheel: Path) -> None:
     tracked = set(call("git", "ls-files", "windward", cwd=ROOT).splitlines())
     if own != tracked:
         refuse(f"the wheel lacks {sorted(tracked - own)} and must not hold {sorted(own - tracked)}")
-    needed = {"windward/py.typed", *(f"windward/pages/{name}" for name in PAGES)}
+    needed = {"windward/py.typed", *(f"windward/present/pages/{name}" for name in PAGES)}
     if not needed <= own:
         refuse(f"the wheel lacks {sorted(needed - own)}")
     about = {name.split(".dist-info/")[1]: text for name, text in found.items() if ".dist-info/" in name}

@@ -16,7 +16,7 @@ import torch
 from windward.bench.problem import Problem
 from windward.bench.problems import problem
 from windward.contexts import sobol
-from windward.parameters import Integer
+from windward.space.parameters import Integer
 
 NAMES = (
     "svm-diabetes",

@@ -22,10 +22,11 @@ from peers import (
 from torch import Tensor
 
 import windward as ww
-from windward.acquisitions import value_and_gradient, values_of
 from windward.bench.problems import problem
 from windward.contexts import Contexts, bandwidths
-from windward.policy import Request, suggest
+from windward.policy import Request
+from windward.search.acquisition import value_and_gradient, values_of
+from windward.suggest.suggest import suggest
 from windward.surrogate import GaussianPosterior, Start
 
 WIDTH = 1.5

@@ -26,7 +26,8 @@ from machine import described
 
 import windward as ww
 from windward.contexts import Contexts
-from windward.policy import Request, suggest
+from windward.policy import Request
+from windward.suggest.suggest import suggest
 from windward.surrogate import Start
 
 SPACE = ww.Space(decision={"x1": ww.Real(0, 1), "x2": ww.Real(0, 1)}, context={"c": ww.Real(0, 1)})

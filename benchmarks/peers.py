@@ -16,7 +16,7 @@ from torch import Tensor
 
 from windward.contexts import Contexts
 from windward.surrogate import Hyperparameters
-from windward.trials import Dataset, Trials
+from windward.trials.trials import Dataset, Trials
 
 LARGEST_GROUP = 32
 

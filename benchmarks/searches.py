@@ -28,7 +28,8 @@ import torch
 from observations import PROBLEMS, methods, observed
 
 import windward as ww
-from windward.policy import Request, suggest
+from windward.policy import Request
+from windward.suggest.suggest import suggest
 from windward.surrogate import Believed, Start
 from windward.surrogate.fit import Likelihood
 

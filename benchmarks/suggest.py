@@ -38,7 +38,8 @@ from observations import PROBLEMS, TV, known, methods, observed
 from peers import optuna_seconds
 
 import windward as ww
-from windward.policy import Proposal, Request, suggest
+from windward.policy import Request
+from windward.suggest.suggest import Proposal, suggest
 from windward.surrogate import Start
 
 # 0.1 s on a core of 59 GFLOP/s, for every method but those of MMD.

@@ -16,7 +16,7 @@ import torch
 
 import windward as ww
 from windward import ArgumentError, IncompatibleError, JournalError, SpaceError
-from windward.shown import shown as in_message
+from windward.basics.speech import shown as in_message
 
 NAN, HUGE, BEYOND = math.nan, 1e400, 10**400  # HUGE reads as infinity, BEYOND is a whole number no float can hold
 PAIR = np.array([0.25, 0.5])

@@ -7,7 +7,7 @@ from datetime import timedelta
 from bad_input_cases import Row, each, numbers, wholes, words
 
 import windward as ww
-from windward.errors import ArgumentError, IncompatibleError
+from windward.basics.errors import ArgumentError, IncompatibleError
 
 PAST = timedelta(seconds=-1)
 NOT_PARTS = (5, "Empirical", ww.Empirical, ww.Sobol())

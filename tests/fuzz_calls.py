@@ -14,7 +14,7 @@ from fuzz_reads import assess, read, recommend, reopen, replay, show, use
 from fuzz_spaces import BAD_TEXTS, HOSTILE_KEYS, random_outcome, random_values, some, spoiled
 
 import windward as ww
-from windward.results import Suggestion
+from windward.trials.records import Suggestion
 
 REASONS = ("the shop was closed", "ünïcode 🚀", "two\nlines\tand a tab", "=1+1", "<script>", "r" * 500)
 NO_TEXTS: tuple[Any, ...] = ("", None, 5, b"why")

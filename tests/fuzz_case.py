@@ -27,9 +27,9 @@ from fuzz_spaces import (
 )
 
 import windward as ww
-from windward.parameters import Integer
 from windward.policy import Policy
-from windward.results import Suggestion
+from windward.space.parameters import Integer
+from windward.trials.records import Suggestion
 
 # Refusals of input that is wrong, or that contradicts what the log says.
 REFUSED = (ww.ArgumentError, ww.SpaceError, ww.TrialError)

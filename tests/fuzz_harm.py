@@ -24,7 +24,7 @@ from fuzz_oracle import Kept, expect
 from fuzz_spaces import random_space, random_values
 
 import windward as ww
-from windward.trials import Trial
+from windward.trials.records import Trial
 
 # Bodies that are no body of any event.
 NO_BODIES = ("", "{", "null", "[]", '"x"', "5", "{}", "NaN", "[" * 5000, '{"v":null}', '{"v":99}', '{"v":"1"}', "\x00")

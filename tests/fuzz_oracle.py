@@ -18,10 +18,10 @@ import numpy as np
 import torch
 
 import windward as ww
-from windward import plain
-from windward.parameters import Categorical, Integer, Parameter
-from windward.space import Space
-from windward.trials import Trial
+from windward.present import records
+from windward.space.parameters import Categorical, Integer, Parameter
+from windward.space.space import Space
+from windward.trials.records import Trial
 
 LARGEST = 1e150
 # How far, relative to the sizes of its terms, a suggestion may break a linear constraint.
@@ -305,16 +305,16 @@ def check_counts(study: ww.Study, kept: Sequence[Kept]) -> None:
         "arrived": sum(one.state == "told" for one in whole),
     }
     right["awaiting_context"] = right["told"] - right["arrived"]
-    found = plain.counts(trials)
+    found = records.counts(trials)
     expect(found == right, f"counted {found}, should be {right}")
     expect(len(trials.pending) == right["pending"] and len(trials.lost) == right["lost"], f"{trials!r}, {right}")
 
 
 def check_records(study: ww.Study, now: datetime) -> None:
     """What is exported can be written as strict JSON and as UTF-8, and numbers in it are finite."""
-    status = {**plain.status(study), "trials": [plain.trial(one, now) for one in study.trials]}
+    status = {**records.status(study), "trials": [records.trial(one, now) for one in study.trials]}
     check_sendable(status)
-    text = plain.csv_text(study.space, study.trials)
+    text = records.csv_text(study.space, study.trials)
     text.encode()
     repr(study).encode()
 

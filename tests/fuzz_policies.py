@@ -12,10 +12,10 @@ from typing import Any
 from fuzz_spaces import random_value
 
 import windward as ww
-from windward.declare import methods
-from windward.parameters import Categorical
 from windward.policy import Policy
-from windward.space import Space
+from windward.space.parameters import Categorical
+from windward.space.space import Space
+from windward.study.declare import methods
 
 # The smallest radius that is drawn, besides 0.
 SMALLEST = 1e-9

@@ -12,9 +12,10 @@ from fuzz_oracle import Wrong, expect
 from fuzz_spaces import HOSTILE_IDS, some, spoiled
 
 import windward as ww
-from windward import plain, plots, words
-from windward.html_report import report_html
-from windward.parameters import Categorical
+from windward import plots
+from windward.present import records, sentences
+from windward.present.report import report_html
+from windward.space.parameters import Categorical
 
 
 def use(case: Case) -> None:
@@ -81,8 +82,8 @@ def _assessed(case: Case, said: str, given: Any, work: Callable[[], Any], decisi
         constrained = decision is None and case.study.policy.report.candidates == "space"
         oracle.check_recommendation(case.space, found, constrained=constrained, blind=case.blind)
         expect(decision is None or found.decision == decision, f"{said} assessed {found.decision!r}")
-        oracle.check_sendable(plain.recommendation(found))
-        oracle.check_sendable(words.advice(case.study, found))
+        oracle.check_sendable(records.recommendation(found))
+        oracle.check_sendable(sentences.advice(case.study, found))
     return case.unchanged(said)
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 import windward as ww
-from windward.parameters import Categorical, Integer, Linear, Parameter, Real
-from windward.space import Space
+from windward.space.parameters import Categorical, Integer, Linear, Parameter, Real
+from windward.space.space import Space
 
 NAMES = (
     "x",

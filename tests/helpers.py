@@ -9,8 +9,9 @@ from pathlib import Path
 import torch
 
 import windward as ww
-from windward.space import Space
-from windward.trials import Dataset, Trial, Trials
+from windward.space.space import Space
+from windward.trials.records import Trial
+from windward.trials.trials import Dataset, Trials
 
 SHOP = Space(decision={"order": ww.Real(0, 1)}, context={"demand": ww.Real(0, 1)})
 FAST = ww.MultiStart(screen=64, starts=2, evaluations=10)

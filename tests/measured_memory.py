@@ -15,10 +15,12 @@ from datetime import UTC, datetime
 import torch
 
 import windward as ww
-from windward import budget
-from windward.policy import SAMPLES, Request, suggest
-from windward.report import assess
-from windward.trials import Trial, Trials
+from windward.basics import budget
+from windward.policy import SAMPLES, Request
+from windward.suggest.assess import assess
+from windward.suggest.suggest import suggest
+from windward.trials.records import Trial
+from windward.trials.trials import Trials
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -14,7 +14,7 @@ FIGURE = "from pathlib import Path; from windward.bench import figures; figures.
 NEEDS = (
     (f"{PLAIN}.dataframe()", "data"),
     (f"from windward import plots; plots.history({PLAIN})", "plots"),
-    ("from windward.plots import png; png(None, 'x.png')", "plots"),
+    ("from windward.present.plots import png; png(None, 'x.png')", "plots"),
     (f"from windward.html_report import report_html; report_html({PLAIN})", "plots"),
     ("ww.SqlJournal('postgresql://me@host/shop')", "cluster"),
     ("ww.SqlJournal('postgresql+psycopg://me@host/shop')", "cluster"),

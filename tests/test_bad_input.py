@@ -46,7 +46,7 @@ from bad_input_robust import DIVERGENCES, ROBUST, ROBUST_UNFIT
 
 import windward as ww
 from windward import ArgumentError, IncompatibleError, JournalError, SpaceError, StudyExists, TrialError, UnknownStudy
-from windward.shown import shown as in_message
+from windward.basics.speech import shown as in_message
 
 
 @dataclass(frozen=True)

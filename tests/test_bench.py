@@ -17,7 +17,7 @@ import windward as ww
 from windward.bench import compare, figures, metrics, records, report, runner
 from windward.bench.experiment import Claim, Curve, Panel
 from windward.bench.experiments import experiment
-from windward.cli import main
+from windward.cli.main import main
 
 
 def test_paired_differences_by_hand():

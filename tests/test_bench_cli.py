@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import windward as ww
 from windward.bench import records, report
 from windward.bench.experiments import experiment, experiments
-from windward.cli import main
+from windward.cli.main import main
 
 
 def test_bench_list_names_everything():

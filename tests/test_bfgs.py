@@ -8,7 +8,7 @@ import scipy.optimize
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windward.bfgs import minimize_rows
+from windward.search.bfgs import minimize_rows
 
 
 def rosenbrock(x):

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from service_helpers import ADMIN
 
 import windward as ww
-from windward import budget
-from windward.commands.serving import serve
+from windward.basics import budget
+from windward.cli.serving import serve
 from windward.policy import SAMPLES, Request, check_memory
 from windward.service.settings import Settings
-from windward.trials import Trials
+from windward.trials.trials import Trials
 
 GIB = 2**30
 X = {"x": ww.Real(0, 1)}

@@ -19,8 +19,8 @@ from click.testing import CliRunner
 from helpers import with_windward_on_the_path
 
 import windward as ww
-from windward.cli import COMMANDS, main
-from windward.rephrase import as_command, as_request
+from windward.basics.rephrase import as_command, as_request
+from windward.cli.main import COMMANDS, main
 
 ROOT = Path(__file__).parents[1]
 DECLARATION = """
@@ -65,7 +65,7 @@ def data(*arguments):
 
 def test_every_command_has_help_an_example_and_json():
     for name in COMMANDS:
-        if not COMMANDS[name].startswith("windward.commands."):
+        if not COMMANDS[name].startswith("windward.cli."):
             continue
         answer = run(name, "--help")
         assert answer.exit_code == 0 and "Example" in answer.output and "--json" in answer.output, name

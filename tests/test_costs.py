@@ -8,7 +8,8 @@ import pytest
 import torch
 
 import windward as ww
-from windward.policy import Request, suggest
+from windward.policy import Request
+from windward.suggest.suggest import suggest
 from windward.surrogate import Start, fit, posterior
 
 SPACE = ww.Space(decision={"a": ww.Real(0, 1), "b": ww.Real(0, 1)}, context={"c": ww.Real(0, 1)})

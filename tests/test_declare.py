@@ -6,8 +6,8 @@ import tomllib
 
 import pytest
 
-from windward.declare import declared, declared_in_file, methods
-from windward.errors import WindwardError
+from windward.basics.errors import WindwardError
+from windward.study.declare import declared, declared_in_file, methods
 
 TOP = 'name = "shop"\n'
 ORDER = '[decision.order]\npart = "Real"\nlow = 0\nhigh = 100\n'

@@ -17,7 +17,8 @@ import windward as ww
 from windward import papers
 from windward.feedback import Censor
 from windward.surrogate import Start
-from windward.trials import Trial, Trials
+from windward.trials.records import Trial
+from windward.trials.trials import Trials
 
 LINE = ww.Space({"x": ww.Real(0, 1)})
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

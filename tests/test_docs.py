@@ -16,7 +16,7 @@ import yaml
 from helpers import with_windward_on_the_path
 
 import windward as ww
-from windward.cli import main
+from windward.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -12,18 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windward as ww
-from windward.acquisitions import Drafted, Screened, Sketched
-from windward.beliefs import MANY, ConfidenceScore, PathScore
-from windward.bfgs import minimize_rows
+from windward.beliefs.scores import MANY, ConfidenceScore, PathScore, acquisition
 from windward.contexts import Contexts
 from windward.divergences.wasserstein import DRAFT_TOLERANCE
-from windward.maximize import MultiStart, OverGrid, best_of
-from windward.policy import Request, acquisition
-from windward.region import Region
-from windward.space import Roles
+from windward.policy import Request
+from windward.search.acquisition import Drafted, Screened, Sketched
+from windward.search.bfgs import minimize_rows
+from windward.search.choice import best_of
+from windward.search.grid import OverGrid
+from windward.search.multistart import MultiStart
+from windward.search.region import Region
+from windward.space.space import Roles
 from windward.surrogate import GaussianPosterior, GaussianProcess
 from windward.surrogate.splits import Pairs, Rows, split
-from windward.trials import Dataset
+from windward.trials.trials import Dataset
 
 SQUARE = ww.Space({"a": ww.Real(0, 1), "b": ww.Real(0, 1)})
 
@@ -269,7 +271,7 @@ def test_decisions_may_repeat_where_nothing_keeps_them_apart():
 
 def test_suggestions_by_drafts_score_like_those_without(monkeypatch):
     from windward import policy as policies
-    from windward.policy import suggest
+    from windward.suggest.suggest import suggest
 
     space = ww.Space(SQUARE.decision, {"c": ww.Real(0, 1), "d": ww.Real(0, 1)})
     generator = torch.Generator().manual_seed(3)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windward as ww
-from windward.plots import history
 from windward.policy import Policy
+from windward.present.plots import history
 
 POSITIVE = st.floats(1e-140, 1e140)
 

@@ -17,10 +17,10 @@ from fuzz_policies import random_policy
 from fuzz_spaces import random_space
 
 import windward as ww
-from windward.codec import encode
+from windward.basics.codec import encode
 from windward.journal.fold import History
-from windward.parameters import Real
 from windward.parts import OWN_PARTS
+from windward.space.parameters import Real
 
 SEEDS = range(13)
 # Parts that no policy or space holds unless it is made for them.

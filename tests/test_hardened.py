@@ -12,12 +12,13 @@ from click.testing import CliRunner
 from helpers import SHOP, new_study, policy, quadratic
 
 import windward as ww
-import windward.study as module
-from windward import check, plain
-from windward.cli import main
-from windward.html_report import report_html
+import windward.study.study as module
+from windward.basics import arguments
+from windward.cli.main import main
 from windward.journal.events import Draft
-from windward.study import utc_now
+from windward.present import records
+from windward.present.report import report_html
+from windward.study.study import utc_now
 
 BAD_TEXTS = [
     "\ud800",
@@ -60,7 +61,7 @@ def test_a_reason_that_cannot_be_shown_is_refused(reason, journal):
         study.lose(0, reason)
     assert study.trials[0].state == "pending" and study.revision == 2
     report_html(study).encode()
-    plain.csv_text(study.space, study.trials).encode()
+    records.csv_text(study.space, study.trials).encode()
     study.lose(0, "a good one")
     if reason is not None:
         with pytest.raises(ww.ArgumentError, match=r"study\.amend\(reason="):
@@ -107,7 +108,9 @@ def test_an_evaluation_that_fails_with_such_a_text_loses_its_trial_all_the_same(
 
     study.run(fail, 2, progress=False)
     lost = study.trials[0].lost
-    assert lost.startswith("OSError: no file ferm\ufffd\ufffd\nherexx") and len(lost) == 2000 and check.is_text(lost)
+    assert (
+        lost.startswith("OSError: no file ferm\ufffd\ufffd\nherexx") and len(lost) == 2000 and arguments.is_text(lost)
+    )
 
 
 def test_the_command_line_says_what_to_do_about_a_terminal_that_is_not_utf8(tmp_path, monkeypatch):
@@ -311,7 +314,7 @@ def test_the_surfaces_say_what_became_of_the_value(tmp_path):
     answer = CliRunner().invoke(main, ["lose", "shop", "5", "no demand", "--journal", url])
     assert "Its value, 7.5, is set aside" in answer.output and "windward reveal shop 5 demand=VALUE" in answer.output
     study.sync()
-    assert plain.trial(study.trials[5], utc_now())["set_aside"] == 7.5
+    assert records.trial(study.trials[5], utc_now())["set_aside"] == 7.5
     assert "Its value, 7.5, is set aside until its context is known." in report_html(study)
     frame = study.dataframe()
     assert frame.loc[5, "set_aside"] == 7.5 and frame.loc[5, "state"] == "lost"
@@ -325,8 +328,8 @@ def test_a_lost_trial_that_is_told_is_not_lost_anywhere(journal):
     for one in (study, ww.Study.open("shop", journal=journal)):
         trial = one.trials[asked.id]
         assert trial.state == "told" and trial.lost is None and "lost" not in repr(trial)
-        assert plain.trial(trial, utc_now())["lost"] is None
-        assert "vanished" not in plain.csv_text(one.space, one.trials)
+        assert records.trial(trial, utc_now())["lost"] is None
+        assert "vanished" not in records.csv_text(one.space, one.trials)
     assert "vanished" not in report_html(study)
 
 
@@ -349,7 +352,7 @@ def test_a_given_context_may_turn_out_otherwise(journal):
     study.amend(asked.id, context={"demand": 0.35})
     trial = ww.Study.open("shop", journal=journal).trials[asked.id]
     assert (trial.context, trial.context_planned) == ({"demand": 0.35}, {"demand": 0.8})
-    assert plain.trial(trial, utc_now())["context_planned"] == {"demand": 0.8}
+    assert records.trial(trial, utc_now())["context_planned"] == {"demand": 0.8}
     assert study.dataframe().loc[0, "context_planned.demand"] == 0.8
     assert study.replay(asked.id).decision == asked.decision
 
@@ -398,7 +401,7 @@ def test_no_value_advises_a_call_that_works(value, tmp_path):
     study.ask()
     with pytest.raises(ww.ArgumentError, match=r"If no value will come, use study\.lose\(0, 'why'\)\.") as error:
         study.tell(0, value)
-    from windward.rephrase import as_command, as_request
+    from windward.basics.rephrase import as_command, as_request
 
     assert as_command(str(error.value), "shop").endswith("use windward lose shop 0 why.")
     assert as_request(str(error.value), "shop").endswith(
@@ -422,14 +425,14 @@ def test_notes_and_declarations_of_the_format_are_read(journal):
     trial = study.trials[0]
     assert (trial.note, trial.tags, trial.changed) == ("rained all day", ("wet",), before.changed)
     assert study._history.horizon == 60 and study._history.status_quo == {"order": 0.25}
-    json.dumps(plain.status(study))
-    csv = io.StringIO(plain.csv_text(study.space, study.trials))
+    json.dumps(records.status(study))
+    csv = io.StringIO(records.csv_text(study.space, study.trials))
     assert len(csv.readlines()) == 2
 
 
 def test_the_figure_of_delays_counts_what_came_back(journal):
     pytest.importorskip("plotly")
-    from windward.plots.delay import _counts
+    from windward.present.plots.delay import _counts
 
     study = new_study(journal)
     asked = study.ask()
@@ -497,7 +500,7 @@ def test_a_role_without_rights_to_the_line_asks_without_it(tmp_path, monkeypatch
 
 @pytest.mark.parametrize("given", ["", "0", "4 GiB", "-1", "1e9", "9" * 10])
 def test_the_budget_of_the_environment(monkeypatch, given):
-    from windward import budget
+    from windward.basics import budget
 
     monkeypatch.setenv("WINDWARD_MEMORY", given)
     with pytest.raises(ww.ArgumentError, match="WINDWARD_MEMORY"):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windward as ww
-from windward.cli import main
+from windward.cli.main import main
 from windward.journal.fingerprints import Imported, fingerprint
 
 SPACE = ww.Space(

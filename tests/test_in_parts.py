@@ -8,15 +8,17 @@ from helpers import random_dataset
 from torch.testing import assert_close
 
 import windward as ww
-from windward import beliefs, contexts, divergences
-from windward.beliefs import ConfidenceScore, PathScore
+from windward import contexts, divergences
+from windward.beliefs import beliefs
+from windward.beliefs.scores import ConfidenceScore, PathScore
 from windward.contexts import density, models
 from windward.divergences import _interior_point, wasserstein
-from windward.region import Region
-from windward.space import Space
+from windward.search.region import Region
+from windward.space.space import Space
 from windward.surrogate import paths, posterior, sampling
 from windward.surrogate.sampling import low_rank_root
-from windward.trials import Trial, Trials
+from windward.trials.records import Trial
+from windward.trials.trials import Trials
 
 KERNELS = ("squared_exponential", "matern52")
 HELD = ww.Hyperparameters(0.0, (0.4, 0.4, 0.4), 1.0, 1e-2)
@@ -164,5 +166,5 @@ def test_distances_from_pending_decisions(monkeypatch):
     space = Space({"x": ww.Real(0, 1)}, {})
     region = Region(space, avoid=torch.tensor([[0.2], [0.7]], dtype=torch.float64), apart=0.1)
     whole = region.clear(X)
-    monkeypatch.setattr("windward.region.BLOCK", 4)
+    monkeypatch.setattr("windward.search.region.BLOCK", 4)
     assert torch.equal(region.clear(X), whole) and 0 < int(whole.sum()) < len(X)

@@ -11,10 +11,10 @@ import pytest
 from helpers import SHOP, new_study, policy, quadratic
 
 import windward as ww
-import windward.study as module
-from windward import asking
+import windward.study.ask as asking
+import windward.study.study as module
 from windward.journal.events import Draft
-from windward.study import utc_now
+from windward.study.study import utc_now
 
 
 @pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

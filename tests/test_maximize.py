@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windward as ww
-from windward.maximize import MultiStart, OverGrid, spread_best
-from windward.region import LEAST_DISTANCE, Region
+from windward.search.grid import OverGrid
+from windward.search.multistart import MultiStart, spread_best
+from windward.search.region import LEAST_DISTANCE, Region
 
 
 def cube(d):
@@ -273,8 +274,8 @@ def test_a_partly_broken_acquisition_is_used_where_it_works(generator):
 @pytest.mark.parametrize("objective", [ww.Robust, ww.Tradeoff])
 @pytest.mark.parametrize("pending", [0, 3])
 def test_a_screened_grid_has_the_same_best_point_as_a_whole_one(objective, pending):
-    from windward.acquisitions import Screened, values_of
-    from windward.maximize import best
+    from windward.search.acquisition import Screened, values_of
+    from windward.search.choice import best
 
     generator = torch.Generator().manual_seed(1)
     contexts = ww.Contexts.uniform(torch.linspace(0, 1, 20, dtype=torch.float64)[:, None])

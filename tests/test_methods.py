@@ -16,7 +16,8 @@ import windward as ww
 from windward import papers
 from windward.policy import Request
 from windward.surrogate import Start
-from windward.trials import Trial, Trials
+from windward.trials.records import Trial
+from windward.trials.trials import Trials
 
 # Five observations (order, demand, profit), then contexts alone, so that radii are neither 0 nor huge.
 X, C, Y = [0.1, 0.3, 0.45, 0.7, 0.9], [0.2, 0.5, 0.35, 0.8, 0.6], [0.3, 1.1, 0.9, 0.2, -0.4]

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from oracles import random_contexts
 
 import windward as ww
-from windward.beliefs import improvement
+from windward.beliefs.scores import improvement
 from windward.contexts import Contexts
+from windward.objectives.satisficing import reported, satisficing
 from windward.policy import Policy
-from windward.satisficing import reported, satisficing
 from windward.surrogate import Believed, GaussianProcess, Hyperparameters
-from windward.trials import Dataset, Trials
+from windward.trials.trials import Dataset, Trials
 
 TV, CHI, KL = ww.TotalVariation(), ww.ChiSquare(), ww.KullbackLeibler()
 MMD, W = ww.MMD(0.2, nugget=1e-2, tolerance=1e-11), ww.Wasserstein()

@@ -12,13 +12,13 @@ import pytest
 from helpers import quadratic
 
 import windward as ww
-from windward import plain
-from windward.codec import decode, encode, table_of
-from windward.html_report import report_html
+from windward.basics.codec import decode, encode, table_of
 from windward.journal.events import VERSION, Event
 from windward.journal.upcast import DEFAULTS, in_full, upcast
 from windward.parts import OWN_PARTS
-from windward.study import utc_now
+from windward.present import records
+from windward.present.report import report_html
+from windward.study.study import utc_now
 
 NAMES = pytest.mark.parametrize("name", old_logs.NAMES)
 
@@ -84,8 +84,8 @@ def test_it_goes_on_in_the_present_format(name, tmp_path):
 @NAMES
 def test_what_a_person_sees_of_it_can_be_written(name, tmp_path):
     study = ww.Study.open(name, journal=old_logs.placed(name, tmp_path))
-    json.dumps([plain.trial(trial, utc_now()) for trial in study.trials], ensure_ascii=False).encode()
-    plain.csv_text(study.space, study.trials).encode()
+    json.dumps([records.trial(trial, utc_now()) for trial in study.trials], ensure_ascii=False).encode()
+    records.csv_text(study.space, study.trials).encode()
     if name == "spoiled-v1":
         report_html(study).encode()
         assert study.trials[0].lost == "ferm� �"

@@ -10,7 +10,7 @@ import pytest
 from service_helpers import ADMIN, SHOP, chromium, request, server
 
 import windward as ww
-from windward.html_report import write_report
+from windward.present.report import write_report
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 EVIL = "<img src=x onerror=\"document.title='taken'\"><b>bold</b>"

@@ -16,8 +16,9 @@ from helpers import SHOP, quadratic, told
 import windward as ww
 from windward import papers
 from windward.parts import OWN_PARTS
-from windward.policy import Request, suggest
-from windward.region import Region
+from windward.policy import Request
+from windward.search.region import Region
+from windward.suggest.suggest import suggest
 
 METHODS = {name: getattr(papers, name) for name in ("random", "gp_ucb", "sbo_kde", "erbo", "stable_opt")}
 EXAMPLES = [

@@ -11,9 +11,9 @@ from service_helpers import chromium
 
 import windward as ww
 from windward import plots
-from windward.plots.style import plain
-from windward.plots.view import view
-from windward.words import number
+from windward.basics.speech import number
+from windward.present.plots.style import plain
+from windward.present.plots.view import view
 
 EVIL = "<b onclick=alert(1)>x</b>"
 QUICK = {"design": ww.Sobol(3), "maximize": ww.MultiStart(screen=64, starts=2, evaluations=20)}
@@ -264,8 +264,8 @@ def test_the_caption_of_the_price_says_which_way_the_curve_goes(direction, said)
 
 
 def test_a_missed_target_is_told_in_words_that_fit_both_directions():
-    from windward import words
+    from windward.present import sentences
 
     for better in ("or more", "or less"):
-        said = words._target_sentence(ww.Satisficing(ww.TotalVariation(), 5.0), -1.0, better)
+        said = sentences._target_sentence(ww.Satisficing(ww.TotalVariation(), 5.0), -1.0, better)
         assert "misses it by least" in said and "falls" not in said

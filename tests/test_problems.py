@@ -12,9 +12,9 @@ import torch
 from scipy import integrate, stats
 
 import windward as ww
-from windward import demo
 from windward.bench import laws
 from windward.bench.problems import expectations, functions, problem
+from windward.cli import demo
 
 DATA = Path(os.environ.get("WINDWARD_DATA", "no-folder-named"))
 # `scipy.integrate.quad` says when it is unsure; warnings are errors here, so it is sure.

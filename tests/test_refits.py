@@ -139,7 +139,7 @@ def test_a_previous_posterior_changes_no_suggestion():
     hyperparameters = ww.GaussianProcess().fitted(data.first(25))
     previous = ww.GaussianProcess().grown(data.first(30), hyperparameters, data.changed[24])
     assert isinstance(previous, GaussianPosterior)
-    from windward.policy import suggest
+    from windward.suggest.suggest import suggest
 
     x = []
     for memory in (None, previous):

@@ -12,8 +12,9 @@ import pytest
 from helpers import SHOP
 
 import windward as ww
-from windward.html_report import embedded, report_html, write_report
-from windward.words import advised, ages, moves, number
+from windward.basics.speech import ages, number
+from windward.present.report import embedded, report_html, write_report
+from windward.present.sentences import advised, moves
 
 EVIL = "</script><script>alert('x')</script>"
 QUICK = {"design": ww.Sobol(3), "maximize": ww.MultiStart(screen=64, starts=2, evaluations=20)}

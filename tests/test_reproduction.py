@@ -16,7 +16,7 @@ from windward.bench.experiments import experiment, experiments
 from windward.bench.findings import Findings, read_findings
 from windward.bench.page import UNSAID, write_page
 from windward.bench.records import read_all, write_compact
-from windward.cli import main
+from windward.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks" / "records"

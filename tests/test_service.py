@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from service_helpers import ADMIN, SHOP, bearer, log
 
 import windward as ww
-from windward.errors import ArgumentError, JournalError
+from windward.basics.errors import ArgumentError, JournalError
 from windward.service import fits as fits_module
 from windward.service.app import create_app
 from windward.service.run import check_binding

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from service_helpers import ADMIN, SHOP, bearer
 
-from windward.errors import ArgumentError
+from windward.basics.errors import ArgumentError
 from windward.service import fits as fits_module
 from windward.service.app import create_app
 from windward.service.fits import Busy, Fits, Interrupted, Rank

@@ -84,7 +84,7 @@ def test_names_that_are_paths_are_refused(client, name):
         "/page.js/../../x",
         "/page.css%00.html",
         "/%2e%2e/%2e%2e/etc/passwd",
-        "/windward/pages/report.html",
+        "/windward/present/pages/report.html",
         "/api/studies/..%2f..%2fetc%2fpasswd",
         "/api/studies/%00",
     ],

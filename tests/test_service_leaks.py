@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from service_helpers import ADMIN, SHOP, bearer
 
 import windward as ww
-from windward.errors import JournalError
+from windward.basics.errors import JournalError
 from windward.journal import Draft
 from windward.service import jobs
 from windward.service.app import create_app
 from windward.service.settings import Settings
-from windward.study import utc_now
+from windward.study.study import utc_now
 
 
 def post(client, path, body):

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import windward as ww
 from windward import papers
-from windward.declare import declared
-from windward.errors import WindwardError
-from windward.shown import LONGEST, shown
+from windward.basics.errors import WindwardError
+from windward.basics.speech import LONGEST, shown
+from windward.study.declare import declared
 
 BIG = 10**5000  # Python refuses to write a whole number of more than 4300 digits
 SPACE = ww.Space(decision={"order": ww.Real(0, 10), "boxes": ww.Integer(0, 9)}, context={"demand": ww.Real(0, 10)})

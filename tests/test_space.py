@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windward as ww
-from windward.polytope import Polytope
+from windward.space.polytope import Polytope
 
 MIXED = ww.Space(
     decision={

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windward as ww
-from windward.space import Roles
+from windward.space.space import Roles
 from windward.surrogate import GaussianProcess
 from windward.surrogate.kernel import kernel_value, squared_distances
 from windward.surrogate.marginals import LARGE, times_lower, times_transposed
 from windward.surrogate.splits import rough_split
-from windward.trials import Dataset
+from windward.trials.trials import Dataset
 
 
 def posterior_of(n, noise=1e-3, k=2):

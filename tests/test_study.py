@@ -262,7 +262,7 @@ def test_dataframe():
 def test_progress_bar_text():
     import io
 
-    from windward.progress import Progress
+    from windward.basics.progress import Progress
 
     class Terminal(io.StringIO):
         def isatty(self):

@@ -91,8 +91,8 @@ def test_two_handles_on_one_study_see_each_other(journal):
 
 
 def test_an_ask_that_loses_the_race_takes_the_winner_into_account(journal, monkeypatch):
-    import windward.asking as asking
-    import windward.study as module
+    import windward.study.ask as asking
+    import windward.study.study as module
 
     monkeypatch.setattr(
         asking, "LONGEST_WAIT", 0.1
@@ -160,8 +160,8 @@ def test_suggestions_do_not_depend_on_other_generators():
 
 
 def test_an_ask_that_loses_to_a_policy_change_fits_anew(monkeypatch):
-    import windward.asking as asking
-    import windward.study as module
+    import windward.study.ask as asking
+    import windward.study.study as module
 
     monkeypatch.setattr(
         asking, "LONGEST_WAIT", 0.1

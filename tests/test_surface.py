@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from missing_packages import NEEDS, PACKAGES
 
 import windward as ww
-from windward import demo
-from windward.cli import main
+from windward.cli import demo
+from windward.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 

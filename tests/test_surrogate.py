@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 import windward as ww
 from windward.contexts import Contexts
-from windward.policy import Policy, Request, suggest
+from windward.policy import Policy, Request
+from windward.suggest.suggest import suggest
 from windward.surrogate import GaussianProcess, Hyperparameters, Likelihood
 from windward.surrogate.splits import SPLIT_RESIDUAL, split
-from windward.trials import Dataset, Trial, Trials
+from windward.trials.records import Trial
+from windward.trials.trials import Dataset, Trials
 
 FIXED = Hyperparameters(0.1, (0.4, 0.7, 0.5), 1.0, 1e-2)
 

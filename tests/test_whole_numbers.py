@@ -65,7 +65,7 @@ def market_split(rows=5, count=40, seed=1):
 
 
 def test_what_a_second_does_not_decide_is_noted_once_and_the_study_goes_on(caplog, monkeypatch):
-    from windward import polytope
+    from windward.space import polytope
 
     monkeypatch.setattr(polytope, "SECONDS", 0.2)
     decision, constraints = market_split()

@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import windward as ww
+from windward.basics.errors import SolverError
 from windward.contexts import Contexts
 from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein
-from windward.errors import SolverError
 
 EPSILON = 2.0**-52
 DIGITS = 80

@@ -17,6 +17,8 @@ def __getattr__(name: str) -> object:
     # Loaded on first use: the names stand on torch, which takes seconds to import, and `windward --help` needs none.
     if name.startswith("_") and name not in ("__all__", "__version__"):
         raise AttributeError(f"module 'windward' has no attribute {name!r}")
+    if name == "plots":  # here: it is a room of `present`
+        return importlib.import_module("windward.present.plots")
     if importlib.util.find_spec(f"windward.{name}") is not None:
         return importlib.import_module(f"windward.{name}")
     if name == "SqlJournal":  # here: it imports SQLAlchemy

@@ -1,6 +1,6 @@
 """`python -m windward` is the command line."""
 
-from windward.cli import main
+from windward.cli.main import main
 
 if __name__ == "__main__":
     main()

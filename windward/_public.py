@@ -3,12 +3,7 @@
 from typing import TYPE_CHECKING
 
 from windward import divergences, papers
-from windward.beliefs import ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
-from windward.context_rules import HighestImprovement, MostUncertain, Nature, Uniform
-from windward.contexts import Box, Contexts, Distribution, Empirical, Grid, KernelDensity, Known, NoContext
-from windward.design import RandomDesign, Sobol
-from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein, WorstCase
-from windward.errors import (
+from windward.basics.errors import (
     ArgumentError,
     IncompatibleError,
     JournalError,
@@ -21,35 +16,30 @@ from windward.errors import (
     UnknownStudy,
     WindwardError,
 )
+from windward.beliefs.beliefs import ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
+from windward.beliefs.widths import DelayedWidth, HuangWidth, MicheliWidth, delayed_width
+from windward.contexts import Box, Contexts, Distribution, Empirical, Grid, KernelDensity, Known, NoContext
+from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein, WorstCase
 from windward.feedback import Censor, Hallucinate, Ignore
-from windward.heuristics import BocuOne, BocuTwo, MidpointRobust
 from windward.journal import MemoryJournal, delete_study, studies
-from windward.maximize import MultiStart, OverGrid
-from windward.objectives import (
-    CVaR,
-    Expected,
-    LipschitzRobust,
-    MeanRisk,
-    MeanVariance,
-    Minimum,
-    Robust,
-    Satisficing,
-    Sensitivity,
-    Tradeoff,
-    VaR,
-)
-from windward.parameters import Categorical, Integer, Linear, Real
+from windward.objectives.heuristics import BocuOne, BocuTwo, MidpointRobust
+from windward.objectives.plain import CVaR, Expected, MeanVariance, Minimum, VaR
+from windward.objectives.radii import Decay, KernelRate, KirschnerRate, MicheliRate
+from windward.objectives.robust import LipschitzRobust, MeanRisk, Robust, Sensitivity, Tradeoff
+from windward.objectives.satisficing import Satisficing
 from windward.parts import from_json, to_json
 from windward.policy import Policy, Report
-from windward.results import Outcome, Recommendation, Suggestion
-from windward.schedules import Decay, KernelRate, KirschnerRate, MicheliRate
-from windward.space import Space
-from windward.study import Study
+from windward.rules.contexts import HighestImprovement, MostUncertain, Nature, Uniform
+from windward.search.design import RandomDesign, Sobol
+from windward.search.grid import OverGrid
+from windward.search.multistart import MultiStart
+from windward.space.parameters import Categorical, Integer, Linear, Real
+from windward.space.space import Space
+from windward.study.study import Study
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
-from windward.telling import Past, Tell
-from windward.trials import Trial, Trials
+from windward.trials.records import Outcome, Past, Recommendation, Suggestion, Tell, Trial
+from windward.trials.trials import Trials
 from windward.version import __version__
-from windward.widths import DelayedWidth, HuangWidth, MicheliWidth, delayed_width
 
 if TYPE_CHECKING:
     from windward.journal.sql import SqlJournal  # at run time on first use: it imports SQLAlchemy

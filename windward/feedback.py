@@ -14,11 +14,12 @@ from typing import Literal, Protocol, runtime_checkable
 
 import torch
 
-from windward import check
-from windward.errors import ArgumentError
-from windward.shown import shown
+from windward.basics import arguments
+from windward.basics.errors import ArgumentError
+from windward.basics.speech import shown
 from windward.surrogate import Believed, GaussianPosterior, GaussianProcess, Posterior, Start, Surrogate
-from windward.trials import Dataset, Trial, Trials
+from windward.trials.records import Trial
+from windward.trials.trials import Dataset, Trials
 
 # Beyond this nobody waits, and a float of seconds no longer holds every microsecond.
 LONGEST = timedelta(days=36500)
@@ -82,12 +83,12 @@ class Censor:
     late: Literal["use", "drop"] = "use"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "worst", check.number("Censor", "worst", self.worst))
+        object.__setattr__(self, "worst", arguments.number("Censor", "worst", self.worst))
         if not isinstance(self.patience, timedelta):
-            object.__setattr__(self, "patience", check.whole("Censor", "patience", self.patience, low=0))
+            object.__setattr__(self, "patience", arguments.whole("Censor", "patience", self.patience, low=0))
         elif not timedelta(0) <= self.patience <= LONGEST:
             raise ArgumentError(f"Censor(patience={shown(self.patience)}): patience must be between 0 and 100 years.")
-        check.choice("Censor", "late", self.late, ("use", "drop"))
+        arguments.choice("Censor", "late", self.late, ("use", "drop"))
 
     def __call__(self, trials: Trials, surrogate: Surrogate, now: datetime, start: Start) -> Believed:
         window = self.window(trials, now)

@@ -14,28 +14,25 @@ import math
 from datetime import timedelta
 from typing import Literal
 
-from windward import check
-from windward.beliefs import Belief, ExpectedImprovement, Thompson, UpperConfidence
-from windward.context_rules import ContextRule, HighestImprovement, MostUncertain, Uniform
+from windward.basics import arguments
+from windward.basics.errors import ArgumentError
+from windward.basics.speech import shown
+from windward.beliefs.beliefs import Belief, ExpectedImprovement, Thompson, UpperConfidence
+from windward.beliefs.widths import delayed_width
 from windward.contexts import Box, ContextModel, Empirical, Grid, KernelDensity, Known, NoContext
-from windward.design import RandomDesign, Sobol
 from windward.divergences import MMD, ChiSquare, Divergence, TotalVariation, Wasserstein
-from windward.errors import ArgumentError
 from windward.feedback import Censor, Feedback, Hallucinate, Ignore
-from windward.heuristics import BocuOne, BocuTwo, MidpointRobust
-from windward.maximize import Maximizer, MultiStart
-from windward.objectives import (
-    Expected,
-    LipschitzRobust,
-    Minimum,
-    Objective,
-    Robust,
-)
+from windward.objectives.heuristics import BocuOne, BocuTwo, MidpointRobust
+from windward.objectives.plain import Expected, Minimum
+from windward.objectives.protocol import Objective
+from windward.objectives.radii import Decay, KernelRate, KirschnerRate, Radius
+from windward.objectives.robust import LipschitzRobust, Robust
 from windward.policy import Policy, Report
-from windward.schedules import Decay, KernelRate, KirschnerRate, Radius
-from windward.shown import shown
+from windward.rules.contexts import ContextRule, HighestImprovement, MostUncertain, Uniform
+from windward.search.acquisition import Maximizer
+from windward.search.design import RandomDesign, Sobol
+from windward.search.multistart import MultiStart
 from windward.surrogate import GaussianProcess, Surrogate
-from windward.widths import delayed_width
 
 # sqrt(beta_t) of Huang2024, App. B.1, and beta_t of Micheli2025, Sec. 5; sqrt(2) of Tay2024.
 WIDTH = 1.5
@@ -65,7 +62,7 @@ def sbo_kde(*, width: float = WIDTH, samples: int = 128) -> Policy:
     Huang2024, Alg. 1; sqrt(beta_t) = `width`, M = `samples`. Deviation: M = 128 even points in place of 1024 independent
     draws.
     """
-    check.whole("sbo_kde", "samples", samples, low=1)
+    arguments.whole("sbo_kde", "samples", samples, low=1)
     return Policy(context_model=KernelDensity(samples), belief=UpperConfidence(width), design=Sobol(INITIAL))
 
 
@@ -76,8 +73,8 @@ def drbo_kde(*, width: float = WIDTH, samples: int = 128, elsewhere: int = 128) 
     `samples`. Deviation: solved exactly by sorting in place of the two-dimensional convex programme of Prop. 2; 128
     points in place of 1024.
     """
-    check.whole("drbo_kde", "samples", samples, low=1)
-    check.whole("drbo_kde", "elsewhere", elsewhere, low=0)
+    arguments.whole("drbo_kde", "samples", samples, low=1)
+    arguments.whole("drbo_kde", "elsewhere", elsewhere, low=0)
     return Policy(
         context_model=KernelDensity(samples, elsewhere),
         objective=Robust(TotalVariation(), KernelRate()),
@@ -93,7 +90,7 @@ def drbo_mmd(*, width: float = WIDTH, length_scale: float = 1.0, points: int = 1
     a squared exponential of `length_scale` 1 (the released program takes the fitted process's), and in several
     dimensions the grid is a grid (the program uses its diagonal). Worst cases are certified to 1e-6 of the range.
     """
-    check.whole("drbo_mmd", "points", points, low=1)
+    arguments.whole("drbo_mmd", "points", points, low=1)
     return Policy(
         context_model=Grid(points),
         objective=Robust(MMD(length_scale, tolerance=1e-6), KirschnerRate(0.1)),
@@ -111,7 +108,7 @@ def drbo_mmd_minimax(
     Tay2022 as set up in Huang2024, App. B.1. Deviation: `nugget` on the kernel's diagonal, which the slope bound
     needs; the reference is the empirical one (the released program takes a uniform mean, and a slope without kernel).
     """
-    check.whole("drbo_mmd_minimax", "points", points, low=1)
+    arguments.whole("drbo_mmd_minimax", "points", points, low=1)
     return Policy(
         context_model=Grid(points),
         objective=MidpointRobust(MMD(length_scale, nugget), KirschnerRate(0.1)),
@@ -126,7 +123,7 @@ def stable_opt(*, width: float = WIDTH, spread: float = 1.0, points: int = 1024)
     Bogunovic2018 as set up in Huang2024, App. B.1, minimised over 1024 Sobol `points`. Deviation: they are drawn once per
     suggestion, so that the acquisition is one function (the released program redraws them, from [mean - 3 sd, mean - sd]).
     """
-    check.whole("stable_opt", "points", points, low=1)
+    arguments.whole("stable_opt", "points", points, low=1)
     return Policy(
         context_model=Box(spread, points), objective=Minimum(), belief=UpperConfidence(width), design=Sobol(INITIAL)
     )
@@ -146,7 +143,7 @@ def wdrbo(*, width: float = WIDTH, radius: Radius | None = None, elsewhere: int 
     Micheli2025, Eq. 13; eps_t = 0.3 / sqrt(t), L_t over the contexts seen and `elsewhere` = 100 points drawn once.
     Deviation: the penalty has its gradient in x (in the released program it only ranks start points).
     """
-    check.whole("wdrbo", "elsewhere", elsewhere, low=0)
+    arguments.whole("wdrbo", "elsewhere", elsewhere, low=0)
     return Policy(
         context_model=Empirical(elsewhere),
         objective=LipschitzRobust(Decay(0.3, 0.5) if radius is None else radius),
@@ -161,7 +158,7 @@ def wdrbo_exact(*, width: float = WIDTH, radius: Radius | None = None, elsewhere
     Not in the papers: tighter than Eq. 13 of Micheli2025, whose penalty bounds it. Mass may go to the contexts seen and
     to `elsewhere` points over the context space.
     """
-    check.whole("wdrbo_exact", "elsewhere", elsewhere, low=0)
+    arguments.whole("wdrbo_exact", "elsewhere", elsewhere, low=0)
     return Policy(
         context_model=Empirical(elsewhere),
         objective=Robust(Wasserstein(), Decay(0.3, 0.5) if radius is None else radius),

@@ -8,35 +8,26 @@ from collections.abc import Iterable
 from typing import Any
 
 from windward import divergences
-from windward.beliefs import ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
-from windward.codec import decode, dumps, encode, table_of, unreadable
-from windward.context_rules import HighestImprovement, MostUncertain, Nature, Uniform
+from windward.basics.codec import decode, dumps, encode, table_of, unreadable
+from windward.basics.errors import ArgumentError
+from windward.basics.speech import shown
+from windward.beliefs.beliefs import ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
+from windward.beliefs.widths import DelayedWidth, HuangWidth, MicheliWidth
 from windward.contexts import Box, Distribution, Empirical, Grid, KernelDensity, Known, NoContext
-from windward.design import RandomDesign, Sobol
-from windward.errors import ArgumentError
 from windward.feedback import Censor, Hallucinate, Ignore
-from windward.heuristics import BocuOne, BocuTwo, MidpointRobust
-from windward.maximize import MultiStart, OverGrid
-from windward.objectives import (
-    CVaR,
-    Expected,
-    LipschitzRobust,
-    MeanRisk,
-    MeanVariance,
-    Minimum,
-    Robust,
-    Satisficing,
-    Sensitivity,
-    Tradeoff,
-    VaR,
-)
-from windward.parameters import Categorical, Integer, Linear, Real
+from windward.objectives.heuristics import BocuOne, BocuTwo, MidpointRobust
+from windward.objectives.plain import CVaR, Expected, MeanVariance, Minimum, VaR
+from windward.objectives.radii import Decay, KernelRate, KirschnerRate, MicheliRate
+from windward.objectives.robust import LipschitzRobust, MeanRisk, Robust, Sensitivity, Tradeoff
+from windward.objectives.satisficing import Satisficing
 from windward.policy import Policy, Report
-from windward.schedules import Decay, KernelRate, KirschnerRate, MicheliRate
-from windward.shown import shown
-from windward.space import Space
+from windward.rules.contexts import HighestImprovement, MostUncertain, Nature, Uniform
+from windward.search.design import RandomDesign, Sobol
+from windward.search.grid import OverGrid
+from windward.search.multistart import MultiStart
+from windward.space.parameters import Categorical, Integer, Linear, Real
+from windward.space.space import Space
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
-from windward.widths import DelayedWidth, HuangWidth, MicheliWidth
 
 # Beside the divergences their module offers protocols and results, which are no dataclasses.
 DIVERGENCES: tuple[type, ...] = tuple(

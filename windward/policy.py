@@ -15,37 +15,27 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 import torch
-from torch import Tensor
 
-from windward import budget, check
-from windward.acquisitions import Acquisition, Drafted, Screened, Sketched
-from windward.beliefs import (
-    Belief,
-    ConfidenceScore,
-    ExpectedImprovement,
-    PathScore,
-    PosteriorMean,
-    Score,
-    Thompson,
-    UpperConfidence,
-)
-from windward.context_rules import ContextRule, Nature
+from windward.basics import arguments, budget
+from windward.basics.errors import ArgumentError, IncompatibleError
+from windward.basics.speech import shown
+from windward.beliefs.beliefs import Belief, ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
+from windward.beliefs.widths import DelayedWidth
 from windward.contexts import ContextModel, NoContext
-from windward.design import Design, Sobol
-from windward.errors import ArgumentError, IncompatibleError
 from windward.feedback import Censor, Feedback, Hallucinate
-from windward.maximize import Maximizer, MultiStart
-from windward.objectives import Bound, Expected, LipschitzRobust, Objective, Reduction, Satisficing
-from windward.parameters import Categorical, Value
-from windward.region import Region
-from windward.shown import shown
-from windward.space import Given, Space
-from windward.surrogate import GaussianProcess, Hyperparameters, Posterior, Start, Surrogate
-from windward.trials import Trials
-from windward.widths import DelayedWidth
+from windward.objectives.plain import Expected
+from windward.objectives.protocol import Objective
+from windward.objectives.robust import LipschitzRobust
+from windward.objectives.satisficing import Satisficing
+from windward.rules.contexts import ContextRule, Nature
+from windward.search.acquisition import Maximizer
+from windward.search.design import Design, Sobol
+from windward.search.multistart import MultiStart
+from windward.space.parameters import Categorical, Value
+from windward.space.space import Given, Space
+from windward.surrogate import GaussianProcess, Start, Surrogate
+from windward.trials.trials import Trials
 
-# The maximizer also looks at this many of the best decisions that have come back: the peak is often beside one of them.
-HINTS = 32
 # Posterior samples behind an interval: with 1024 of them the ends of a 90 % one are good to a twentieth of the posterior's
 # deviation.
 SAMPLES = 1024
@@ -61,7 +51,7 @@ class Report:
     def __post_init__(self) -> None:
         if self.objective is not None:
             _check_part("Report", "objective", self.objective)
-        check.choice("Report", "candidates", self.candidates, ("space", "evaluated"))
+        arguments.choice("Report", "candidates", self.candidates, ("space", "evaluated"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,72 +186,6 @@ def _sizes(policy: Policy, trials: Trials, request: Request, samples: int) -> bu
     )
 
 
-@dataclass(frozen=True)
-class Proposal:
-    """A decision `"d"`, the context a rule chose and the stand-in drawn, `"k"` each, and the fit behind them."""
-
-    x: Tensor
-    context: Tensor | None
-    stand_in: Tensor | None
-    hyperparameters: Hyperparameters | None
-    posterior: Posterior | None = None  # of what has arrived
-
-
-def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.Generator) -> Proposal:
-    """Return the next decision: a pure function of its arguments and the generator's state."""
-    policy, trials = policy.oriented(trials.sign), policy.view(trials)
-    check_memory(policy, trials, request)
-    space = trials.space
-    contexts = policy.context_model(space, trials, request.known(space), generator)
-    region = Region(space, request.fixed, avoid=_avoided(policy, trials, request), hints=_hints(trials))
-    stand_in = None if contexts is None or not space.context else contexts.draw(generator)
-    round = len(trials) if request.round is None else request.round
-    if contexts is None or not trials.arrived or round < policy.design.rounds(space):
-        x = policy.design(round, replace(region, avoid=None, hints=None), request.seed)
-        # Where a rule chooses contexts, those of the design are drawn: there is nothing to choose by yet.
-        return Proposal(x, None if isinstance(policy.context_rule, Nature) else stand_in, stand_in, None)
-    contexts = contexts.to(trials.device)
-    believed = policy.feedback(trials, policy.surrogate, request.now, request.start)
-    reduction = policy.objective.bind(contexts, trials.contexts_seen)
-    score = policy.belief(believed, trials, contexts, generator)
-    x = policy.maximize(acquisition(score, reduction, trials.device), region, generator)
-    context = policy.context_rule(x, believed.posterior, trials, contexts, generator)
-    chosen = None if context is None else context.cpu()
-    return Proposal(x, chosen, stand_in, believed.posterior.hyperparameters, believed.arrived)
-
-
-def acquisition(score: Score, reduction: Reduction, device: torch.device) -> Acquisition:
-    """Return the score of a decision by the reduction, with its ceiling and its draft where there are such.
-
-    Decisions are searched on the processor; what they are worth is computed on the device.
-    """
-
-    def scored(by: Score, what: Reduction) -> Acquisition:
-        return lambda x: by(what, x.to(device)).to(x.device)
-
-    def screened(by: Score, what: Reduction) -> Acquisition:
-        if isinstance(what, Bound) and what.ceiling is not None:
-            return Screened(scored(by, what), scored(by, Bound(what.ceiling, what.extra)))
-        return scored(by, what)
-
-    rough = score.draft() if isinstance(score, ConfidenceScore) else score
-    simpler = reduction.draft if isinstance(reduction, Bound) and reduction.draft is not None else reduction
-    if rough is score and simpler is reduction:
-        exact, quick = screened(score, reduction), score.sketch() if isinstance(score, PathScore) else score
-        return exact if isinstance(exact, Screened) or quick is score else Sketched(exact, scored(quick, reduction))
-    draft = screened(rough, simpler)
-    sketchy = rough.draft() if isinstance(rough, ConfidenceScore) and rough is not score else rough
-    if isinstance(sketchy, ConfidenceScore) and isinstance(simpler, Bound) and simpler.fewer:
-        sketchy = sketchy.thinned()
-    if sketchy is not rough:
-        sketch = screened(sketchy, simpler)
-        if isinstance(draft, Screened) and isinstance(sketch, Screened):
-            draft = replace(draft, ceiling=sketch.ceiling)
-        else:
-            draft = Drafted(draft, sketch)
-    return Drafted(screened(score, reduction), draft)
-
-
 def _turned(part: Any) -> Any:
     if isinstance(part, Satisficing):
         return replace(part, target=-part.target)
@@ -309,21 +233,3 @@ def _check_part(call: str, name: str, part: object) -> None:
 def _parameters(kind: type) -> tuple[str, ...]:
     code = getattr(kind.__call__, "__code__", None)
     return () if code is None else code.co_varnames[: code.co_argcount]
-
-
-def _avoided(policy: Policy, trials: Trials, request: Request) -> Tensor:
-    """Return the decisions to keep a distance from: those without a value, unless the feedback gives them one.
-
-    The same decision for another context is no repetition, where the context is given beforehand.
-    """
-    if isinstance(policy.feedback, Censor):
-        return trials.decisions(())
-    given = request.given.items()
-    return trials.decisions(
-        [trial for trial in trials.unresolved if all(trial.context.get(name, value) == value for name, value in given)]
-    )
-
-
-def _hints(trials: Trials) -> Tensor:
-    order = trials.dataset.y.argsort(descending=True)[:HINTS]
-    return trials.dataset.x[order].clamp(0.0, 1.0).cpu()

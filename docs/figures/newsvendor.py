@@ -11,7 +11,7 @@ import matplotlib
 import torch
 
 import windward as ww
-from windward.demo import best_order, demand_at, expected_profit, profit
+from windward.cli.demo import best_order, demand_at, expected_profit, profit
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

@@ -21,7 +21,7 @@ import torch
 
 import windward as ww
 from windward import plots
-from windward.html_report import write_report
+from windward.present.report import write_report
 
 HERE = Path(__file__).parent
 TOKEN = "token-for-the-screenshots"

@@ -60,8 +60,8 @@ def list_command(as_json: bool) -> None:
 
     Example: windward bench list
     """
+    from windward.basics.speech import counted
     from windward.bench.experiments import experiments
-    from windward.words import counted
 
     rows: list[dict[str, Any]] = [
         {

@@ -16,8 +16,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from windward.basics.errors import ArgumentError
 from windward.bench.experiment import Claim, Curve, Experiment, Panel, Record
-from windward.errors import ArgumentError
 
 Array: TypeAlias = NDArray[np.float64]
 Verdict: TypeAlias = Literal["holds", "does not hold", "undecided", "not run"]

@@ -15,10 +15,10 @@ from typing import Any, Literal, TypeAlias
 
 import torch
 
+from windward.basics.errors import ArgumentError
 from windward.bench.metrics import Metric
 from windward.bench.problem import Problem
-from windward.errors import ArgumentError
-from windward.objectives import Objective
+from windward.objectives.protocol import Objective
 from windward.policy import Policy
 
 Method: TypeAlias = Callable[[Problem], Policy]

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from windward.basics.errors import MissingDependency
 from windward.bench.compare import Runs
 from windward.bench.experiment import Panel, Published
-from windward.errors import MissingDependency
 
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, YELLOW, BLACK, GREY = "#CC79A7", "#56B4E9", "#C9B800", "#000000", "#7F7F7F"

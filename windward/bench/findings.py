@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from windward.basics.errors import ArgumentError
 from windward.bench.experiment import check_known
-from windward.errors import ArgumentError
 
 FILE = "findings.toml"
 

@@ -14,14 +14,16 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from windward.acquisitions import Acquisition
+from windward.basics.streams import DESIGN_STREAM, hash_seed
 from windward.bench.problem import Problem
-from windward.design import DESIGN_STREAM, hash_seed
-from windward.maximize import MultiStart, OverGrid, best_of
-from windward.parameters import Integer, Real
 from windward.policy import Policy
-from windward.region import LEAST_DISTANCE, Region
-from windward.space import Space
+from windward.search.acquisition import Acquisition
+from windward.search.choice import best_of
+from windward.search.grid import OverGrid
+from windward.search.multistart import MultiStart
+from windward.search.region import LEAST_DISTANCE, Region
+from windward.space.parameters import Integer, Real
+from windward.space.space import Space
 
 Points = Sequence[Sequence[float]]
 

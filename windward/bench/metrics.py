@@ -24,10 +24,11 @@ from typing import Literal, TypeAlias
 import torch
 from torch import Tensor
 
+from windward.basics.errors import ArgumentError
 from windward.bench.problem import Problem
 from windward.contexts import Contexts
-from windward.errors import ArgumentError
-from windward.objectives import Expected, Objective
+from windward.objectives.plain import Expected
+from windward.objectives.protocol import Objective
 
 
 @dataclass(frozen=True, eq=False)

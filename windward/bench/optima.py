@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from windward.bfgs import Array, minimize_rows
+from windward.basics.errors import IncompatibleError, SolverError
 from windward.contexts import sobol
-from windward.errors import IncompatibleError, SolverError
-from windward.parameters import Real
-from windward.space import Space
+from windward.search.bfgs import Array, minimize_rows
+from windward.space.parameters import Real
+from windward.space.space import Space
 
 SCREEN = 4096  # a peak that holds a thousandth of the cube is met four times
 STARTS = 32

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from windward.asking import versions
+from windward.basics.errors import ArgumentError
 from windward.bench.experiment import Case, Experiment, Record
 from windward.bench.listed import PARTS, among_listed
 from windward.bench.metrics import Trace
@@ -27,15 +27,14 @@ from windward.bench.problem import Problem
 from windward.bench.problems import entry
 from windward.bench.problems import problem as registered
 from windward.bench.problems.registry import DATA_VARIABLE
-from windward.errors import ArgumentError
 from windward.feedback import Censor, fit_arrived
-from windward.objectives import Objective
-from windward.parameters import Categorical, Integer, Parameter, Value
+from windward.objectives.protocol import Objective
 from windward.policy import Policy
-from windward.results import Suggestion
-from windward.study import Study
+from windward.space.parameters import Categorical, Integer, Parameter, Value
+from windward.study.ask import versions
+from windward.study.study import Study
 from windward.surrogate import Start
-from windward.trials import Trial
+from windward.trials.records import Suggestion, Trial
 
 # Version of a record's fields; a reader refuses what it does not know.
 FORMAT = 1

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from windward.basics.errors import ArgumentError, IncompatibleError
 from windward.bench.optima import Optimum, searched
 from windward.contexts import Contexts
-from windward.errors import ArgumentError, IncompatibleError
-from windward.objectives import Objective
-from windward.space import Space
+from windward.objectives.protocol import Objective
+from windward.space.space import Space
 
 # Decision-context pairs whose values are held at once: 8 MB for each intermediate of the function.
 PAIRS = 2**20

@@ -12,8 +12,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from windward.basics.errors import ArgumentError
 from windward.bench.experiment import Record
-from windward.errors import ArgumentError
 
 FILE = "runs.jsonl"
 FORMATS = (1,)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from windward.basics.errors import ArgumentError
 from windward.bench import figures as drawing
 from windward.bench.compare import (
     LEVEL,
@@ -22,7 +23,6 @@ from windward.bench.compare import (
 from windward.bench.experiment import Experiment, Panel, Record
 from windward.bench.experiments import experiments
 from windward.bench.watching import in_words
-from windward.errors import ArgumentError
 
 
 def write_report(records: Sequence[Record], folder: Path, *, figures: bool = True) -> list[Path]:

@@ -24,13 +24,13 @@ from typing import Protocol
 
 import torch
 
+from windward.basics.errors import ArgumentError
 from windward.bench import records
 from windward.bench.experiment import Experiment, Make, Method, Record
 from windward.bench.experiments import experiment as registered
 from windward.bench.experiments import experiments
 from windward.bench.play import run_one, stand_in
 from windward.bench.records import Key
-from windward.errors import ArgumentError
 
 # Libraries under a worker that would otherwise each start a thread per core.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

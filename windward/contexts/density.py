@@ -8,9 +8,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from windward.budget import BLOCK
-from windward.parameters import Categorical
-from windward.space import Given, Space
+from windward.basics.budget import BLOCK
+from windward.space.parameters import Categorical
+from windward.space.space import Given, Space
 
 # The quantiles of a mixture are met to this, in probability.
 QUANTILE_TOLERANCE = 1e-12

@@ -11,14 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from windward import check
+from windward.basics import arguments
+from windward.basics.errors import ArgumentError, IncompatibleError
+from windward.basics.speech import shown
 from windward.contexts.density import conditional_weights
 from windward.contexts.weighted import Contexts, merged, sobol, uniform_over_reach, whole_where_integer
-from windward.errors import ArgumentError, IncompatibleError
-from windward.parameters import Categorical, Value
-from windward.shown import shown
-from windward.space import Given, Space
-from windward.trials import Trials
+from windward.space.parameters import Categorical, Value
+from windward.space.space import Given, Space
+from windward.trials.trials import Trials
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Distribution:
         if not isinstance(self.parameters, Mapping):
             raise ArgumentError(f"Distribution(parameters={shown(self.parameters)}): give a dict like {{'loc': 0.5}}.")
         clean = {
-            key: check.number(f"Distribution({shown(self.name)})", str(key), v) for key, v in self.parameters.items()
+            key: arguments.number(f"Distribution({shown(self.name)})", str(key), v)
+            for key, v in self.parameters.items()
         }
         object.__setattr__(self, "parameters", MappingProxyType(clean))
         self._frozen()
@@ -87,7 +88,7 @@ class Known:
     count: int = field(default=128, kw_only=True)
 
     def __post_init__(self) -> None:
-        check.whole("Known", "count", self.count, low=1)
+        arguments.whole("Known", "count", self.count, low=1)
         if (self.points is None) == (self.distributions is None):
             raise ArgumentError("Known(): give either points (with or without weights) or distributions.")
         if self.distributions is not None:
@@ -240,7 +241,9 @@ def _short(value: object) -> str:
 
 
 def _probabilities(name: str, weights: Sequence[Any]) -> tuple[float, ...]:
-    clean = tuple(check.number("Known", f"{name}[{place}]", weight, low=0.0) for place, weight in enumerate(weights))
+    clean = tuple(
+        arguments.number("Known", f"{name}[{place}]", weight, low=0.0) for place, weight in enumerate(weights)
+    )
     total = sum(clean)
     if abs(total - 1.0) > 1e-6:
         raise ArgumentError(f"Known({name}=...): they must sum to 1, got {total:g}.")

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from windward import check
-from windward.budget import BLOCK, Need, Sizes
+from windward.basics import arguments
+from windward.basics.budget import BLOCK, Need, Sizes
+from windward.basics.errors import IncompatibleError
+from windward.basics.speech import shown
 from windward.contexts.density import bandwidths, conditional_weights, mixture_quantiles, space_filling_order
 from windward.contexts.weighted import (
     Contexts,
@@ -28,11 +30,9 @@ from windward.contexts.weighted import (
     whole_where_integer,
     with_elsewhere,
 )
-from windward.errors import IncompatibleError
-from windward.parameters import Categorical, Integer
-from windward.shown import shown
-from windward.space import Given, Space
-from windward.trials import Trials
+from windward.space.parameters import Categorical, Integer
+from windward.space.space import Given, Space
+from windward.trials.trials import Trials
 
 # Even points while too little has been seen to learn from: enough for a smooth expectation in a few dimensions.
 UNSEEN = 128
@@ -62,7 +62,7 @@ class Empirical:
     elsewhere: int = 0
 
     def __post_init__(self) -> None:
-        check.whole("Empirical", "elsewhere", self.elsewhere, low=0)
+        arguments.whole("Empirical", "elsewhere", self.elsewhere, low=0)
 
     def most_points(self, space: Space, seen: int) -> int:
         """Return how many contexts it makes at most: one for each seen, and those elsewhere."""
@@ -100,8 +100,8 @@ class KernelDensity:
     elsewhere: int = 0
 
     def __post_init__(self) -> None:
-        check.whole("KernelDensity", "count", self.count, low=1)
-        check.whole("KernelDensity", "elsewhere", self.elsewhere, low=0)
+        arguments.whole("KernelDensity", "count", self.count, low=1)
+        arguments.whole("KernelDensity", "elsewhere", self.elsewhere, low=0)
 
     def most_points(self, space: Space, seen: int) -> int:
         """Return how many contexts it makes at most."""
@@ -150,8 +150,8 @@ class Box:
     count: int = 1024
 
     def __post_init__(self) -> None:
-        check.number("Box", "spread", self.spread, low=0.0)
-        check.whole("Box", "count", self.count, low=1)
+        arguments.number("Box", "spread", self.spread, low=0.0)
+        arguments.whole("Box", "count", self.count, low=1)
 
     def most_points(self, space: Space, seen: int) -> int:
         """Return how many contexts it makes at most."""
@@ -186,7 +186,7 @@ class Grid:
     count: int = 100
 
     def __post_init__(self) -> None:
-        check.whole("Grid", "count", self.count, low=1)
+        arguments.whole("Grid", "count", self.count, low=1)
 
     def _per_axis(self, space: Space) -> int:
         per_axis: float = self.count ** (1.0 / max(len(space.context), 1))

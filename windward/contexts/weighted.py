@@ -8,11 +8,11 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from windward.errors import ArgumentError
-from windward.parameters import Categorical, Integer
-from windward.shown import shown
-from windward.space import Given, Space
-from windward.trials import Trials
+from windward.basics.errors import ArgumentError
+from windward.basics.speech import shown
+from windward.space.parameters import Categorical, Integer
+from windward.space.space import Given, Space
+from windward.trials.trials import Trials
 
 # Beyond the seen range by this share of it on each side: where contexts without declared bounds may be.
 MARGIN = 0.1

@@ -22,9 +22,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from windward.basics.errors import SolverError
 from windward.contexts import Contexts
 from windward.divergences.worst_case import Problem, WorstCase, check_contexts, check_weights, in_blocks, least
-from windward.errors import SolverError
 
 STEPS = 200
 # KL is met to this, relative to the radius: the value is then right to about the same share of the range.

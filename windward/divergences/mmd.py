@@ -22,13 +22,13 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from windward import check
-from windward.budget import Need, Sizes
+from windward.basics import arguments
+from windward.basics.budget import Need, Sizes
+from windward.basics.errors import ArgumentError, IncompatibleError, SolverError
+from windward.basics.speech import shown
 from windward.contexts import Contexts
 from windward.divergences._interior_point import MOST, SOME, Cone, solve
 from windward.divergences.worst_case import Problem, WorstCase, below_chord, check_contexts, check_weights
-from windward.errors import ArgumentError, IncompatibleError, SolverError
-from windward.shown import shown
 
 # Eigenvalues below this share of the largest are left out of the search (on a fine grid most are); what they add to a
 # distance is put right in the certificate.
@@ -61,9 +61,9 @@ class MMD:
             matrix = None if self.matrix is None else "..."
             raise ArgumentError(f"MMD(length_scale={shown(self.length_scale)}, matrix={matrix}): give one of the two.")
         if self.length_scale is not None:
-            check.number("MMD", "length_scale", self.length_scale, low=0.0, open_low=True)
-        check.number("MMD", "nugget", self.nugget, low=0.0)
-        check.number("MMD", "tolerance", self.tolerance, low=0.0, open_low=True)
+            arguments.number("MMD", "length_scale", self.length_scale, low=0.0, open_low=True)
+        arguments.number("MMD", "nugget", self.nugget, low=0.0)
+        arguments.number("MMD", "tolerance", self.tolerance, low=0.0, open_low=True)
         if self.matrix is not None:
             object.__setattr__(self, "matrix", _checked_matrix(self.matrix))
 
@@ -302,8 +302,8 @@ def _checked_matrix(matrix: object) -> tuple[tuple[float, ...], ...]:
     if array.dtype.kind not in "iuf":  # text would be read as numbers
         raise ArgumentError(f"{call}: give a matrix of real numbers.")
     array = array.astype(np.float64)
-    if not (np.abs(array) <= check.LARGEST).all():
-        raise ArgumentError(f"{call}: the matrix must be finite, at most {check.LARGEST:g} in size.")
+    if not (np.abs(array) <= arguments.LARGEST).all():
+        raise ArgumentError(f"{call}: the matrix must be finite, at most {arguments.LARGEST:g} in size.")
     rounding = 1e-9 * max(1.0, float(np.abs(array).max()))
     if not np.allclose(array, array.T, rtol=0, atol=rounding):
         i, j = np.unravel_index(np.abs(array - array.T).argmax(), array.shape)

@@ -22,10 +22,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from windward.budget import Need, Sizes
+from windward.basics.budget import Need, Sizes
+from windward.basics.errors import SolverError
 from windward.contexts import Contexts
 from windward.divergences.worst_case import Problem, WorstCase, below_chord, check_contexts, check_weights
-from windward.errors import SolverError
 
 # The dual reaches the meeting point of its lines within this share of the range of values: rounding.
 TOLERANCE = 1e-13

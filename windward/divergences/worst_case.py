@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from windward.check import LARGEST
+from windward.basics.arguments import LARGEST
+from windward.basics.errors import ArgumentError
+from windward.basics.speech import shown
 from windward.contexts import Contexts
-from windward.errors import ArgumentError
-from windward.shown import shown
 
 # Doubles per block of rows, 1 MiB: its intermediates stay in the cache. Of 2**13 to 2**17 this was the fastest.
 BLOCK = 2**17

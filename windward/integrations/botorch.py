@@ -19,17 +19,17 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from windward import check
-from windward.beliefs import Belief, PosteriorMean, Thompson, UpperConfidence
+from windward.basics import arguments
+from windward.basics.errors import ArgumentError, IncompatibleError, MissingDependency
+from windward.basics.speech import shown
+from windward.beliefs.beliefs import Belief, PosteriorMean, Thompson, UpperConfidence
 from windward.contexts import Contexts
-from windward.errors import ArgumentError, IncompatibleError, MissingDependency
-from windward.objectives import Objective
-from windward.parameters import Real
-from windward.shown import shown
-from windward.space import Space
+from windward.objectives.protocol import Objective
+from windward.space.parameters import Real
+from windward.space.space import Space
 from windward.surrogate import Believed
 from windward.surrogate.slopes import ContextSlopes
-from windward.trials import Dataset, Trials
+from windward.trials.trials import Dataset, Trials
 
 try:
     from botorch.acquisition import AcquisitionFunction
@@ -93,10 +93,10 @@ class ContextualAcquisition(AcquisitionFunction):  # type: ignore[misc]
                 f"{call}(objective={shown(objective)}): the objective at the upper confidence bound is no bound, because it "
                 "can fall where values rise; use belief=Thompson()."
             )
-        seen = len(contexts) if seen is None else check.whole(call, "seen", seen, low=0)
+        seen = len(contexts) if seen is None else arguments.whole(call, "seen", seen, low=0)
         self._reduction = objective.bind(contexts, seen)
         nothing = Trials(Space({"x": Real(0, 1)}))  # these beliefs do not look at trials
-        generator = torch.Generator().manual_seed(check.whole(call, "seed", seed, low=0))
+        generator = torch.Generator().manual_seed(arguments.whole(call, "seed", seed, low=0))
         self._score = belief(Believed(ModelPosterior(model)), nothing, contexts, generator)
 
     @t_batch_mode_transform(expected_q=1)  # type: ignore[untyped-decorator]

@@ -24,17 +24,26 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from windward import check, papers
-from windward.asking import attempts, recommendation
+from windward import papers
+from windward.basics import arguments
+from windward.basics.errors import (
+    ArgumentError,
+    IncompatibleError,
+    MissingDependency,
+    SolverError,
+    SpaceError,
+    TrialError,
+)
+from windward.basics.speech import shown
+from windward.basics.streams import hash_seed
 from windward.contexts import NoContext
-from windward.design import hash_seed
-from windward.errors import ArgumentError, IncompatibleError, MissingDependency, SolverError, SpaceError, TrialError
-from windward.parameters import Categorical, Integer, Parameter, Real, Value
-from windward.policy import Policy, Request, suggest
-from windward.results import Recommendation
-from windward.shown import shown
-from windward.space import Space
-from windward.trials import Trial, Trials
+from windward.policy import Policy, Request
+from windward.space.parameters import Categorical, Integer, Parameter, Real, Value
+from windward.space.space import Space
+from windward.study.ask import attempts, recommendation
+from windward.suggest.suggest import suggest
+from windward.trials.records import Recommendation, Trial
+from windward.trials.trials import Trials
 
 try:
     import optuna
@@ -93,7 +102,7 @@ class WindwardSampler(optuna.samplers.BaseSampler):
         if not isinstance(policy, Policy):
             raise ArgumentError(f"WindwardSampler(policy={shown(policy)}): give a Policy, such as papers.sbo_kde().")
         self._policy = policy
-        self._seed = check.whole("WindwardSampler", "seed", seed, low=0, high=2**32 - 1)
+        self._seed = arguments.whole("WindwardSampler", "seed", seed, low=0, high=2**32 - 1)
         self._unreadable = set[int]()  # trials whose context could not be read, each said once
         self._independent = optuna.samplers.RandomSampler(seed=self._seed)
 
@@ -335,7 +344,7 @@ def _claims(others: Sequence[FrozenTrial]) -> dict[int, Any]:
 
 
 def _finite(other: FrozenTrial) -> float | None:
-    if other.state != TrialState.COMPLETE or other.value is None or not abs(other.value) <= check.LARGEST:
+    if other.state != TrialState.COMPLETE or other.value is None or not abs(other.value) <= arguments.LARGEST:
         return None
     return None if math.isnan(other.value) else float(other.value)
 

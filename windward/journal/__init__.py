@@ -1,13 +1,13 @@
 """The log of a study: events, what they fold into, what may be written, and where they are kept."""
 
-from windward import check
-from windward.errors import ArgumentError
+from windward.basics import arguments
+from windward.basics.errors import ArgumentError
+from windward.basics.speech import shown
 from windward.journal.events import Draft, Event, Journal
 from windward.journal.fold import History
 from windward.journal.memory import MemoryJournal
-from windward.parameters import Categorical
-from windward.shown import shown
-from windward.space import Space
+from windward.space.parameters import Categorical
+from windward.space.space import Space
 
 __all__ = [
     "Draft",
@@ -54,7 +54,7 @@ def check_name(call: str, name: object, *, new: bool = False) -> None:
 
     A `new` study takes no other control character either; an older one may have such a name.
     """
-    if not isinstance(name, str) or not name.strip() or len(name) > 200 or "\0" in name or not check.is_text(name):
+    if not isinstance(name, str) or not name.strip() or len(name) > 200 or "\0" in name or not arguments.is_text(name):
         raise ArgumentError(
             f"{call}(name={shown(name)}): a name is a text of 1 to 200 characters that can be written as UTF-8."
         )
@@ -66,10 +66,10 @@ def check_texts(call: str, space: Space) -> None:
     """Raise `ArgumentError` where a new study's names or choices hold control characters."""
     for role, parameters in (("decision", space.decision), ("context", space.context)):
         for name, parameter in parameters.items():
-            check.text(call, f"{role} name", name)
+            arguments.text(call, f"{role} name", name)
             for choice in parameter.choices if isinstance(parameter, Categorical) else ():
                 if isinstance(choice, str) and choice:
-                    check.text(call, f"choice of {name!r}", choice)
+                    arguments.text(call, f"choice of {name!r}", choice)
 
 
 def _given(call: str, journal: str | Journal) -> str | Journal:

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from windward import check
-from windward.errors import ArgumentError, JournalError, MissingDependency
+from windward.basics import arguments
+from windward.basics.errors import ArgumentError, JournalError, MissingDependency
 
 try:
     import sqlalchemy as sa
@@ -77,8 +77,8 @@ class Database:
     def __init__(self, url: str, *, create: bool, retry_seconds: float) -> None:
         if not isinstance(url, str):
             raise ArgumentError(f"SqlJournal({url!r}): give a database URL such as 'sqlite:///shop.db'.")
-        check.flag("SqlJournal", "create", create)
-        self.retry_seconds = check.number("SqlJournal", "retry_seconds", retry_seconds, low=0.0)
+        arguments.flag("SqlJournal", "create", create)
+        self.retry_seconds = arguments.number("SqlJournal", "retry_seconds", retry_seconds, low=0.0)
         self._typed = re.sub(r"(//[^:/@]*):[^@]*@", r"\1:***@", url)  # what a message may show: no password
         try:
             parsed = _with_driver(sa.make_url(url))

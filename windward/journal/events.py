@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from windward import check
-from windward.errors import ArgumentError, JournalError, StudyExists, UnknownStudy
-from windward.shown import shown
+from windward.basics import arguments
+from windward.basics.errors import ArgumentError, JournalError, StudyExists, UnknownStudy
+from windward.basics.speech import shown
 
 KINDS = (
     "created",
@@ -175,7 +175,7 @@ def _missing(study: str, seq: int) -> JournalError:
 def _check_texts(data: object) -> None:
     """Raise `ArgumentError` for a text, anywhere in a body, that no database or file can carry."""
     if isinstance(data, str):
-        if not check.is_text(data):
+        if not arguments.is_text(data):
             raise ArgumentError(f"{shown(data)} cannot be written as UTF-8; give a text without lone surrogates.")
     elif isinstance(data, Mapping):
         for name, entry in data.items():

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 
-from windward.parameters import Value
+from windward.space.parameters import Value
 
 # Hex digits kept of the hash: 64 bits tell lines of one study apart.
 DIGITS = 16

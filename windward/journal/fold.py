@@ -10,18 +10,19 @@ from typing import Any, Literal, TypeVar
 
 import torch
 
-from windward import check
-from windward.codec import decode
-from windward.errors import JournalError, WindwardError
+from windward.basics import arguments
+from windward.basics.codec import decode
+from windward.basics.errors import JournalError, WindwardError
 from windward.journal.events import Draft, Event
 from windward.journal.fingerprints import Imported, fingerprint
 from windward.journal.upcast import readable, upcast
-from windward.parameters import Value
 from windward.policy import Policy
-from windward.space import Space, accepted_before
+from windward.space.parameters import Value
+from windward.space.space import Space, accepted_before
 from windward.surrogate import Hyperparameters
 from windward.surrogate.fit import check_hyperparameters
-from windward.trials import Trial, Trials
+from windward.trials.records import Trial
+from windward.trials.trials import Trials
 
 Part = TypeVar("Part")
 
@@ -105,7 +106,7 @@ class History:
             raise KeyError("a study begins once")
         self.birth = event.key
         self.policy = _part(Policy, decode(body["policy"], self.table))
-        self.seed = check.whole("body", "seed", body["seed"], low=0)
+        self.seed = arguments.whole("body", "seed", body["seed"], low=0)
         self._declared(event, body)
 
     def _declared(self, event: Event, body: dict[str, Any]) -> None:
@@ -124,12 +125,12 @@ class History:
             self._anywhere = Space(space.decision, contexts)
         if "outcomes" in body:
             ((self.outcome, outcome),) = body["outcomes"].items()
-            check.choice("body", "goal", outcome["goal"], GOALS)
+            arguments.choice("body", "goal", outcome["goal"], GOALS)
             self.direction = outcome["goal"]
         if body.get("status_quo") is not None:
             self.status_quo = self._decision(body["status_quo"])
         if body.get("horizon") is not None:
-            self.horizon = check.whole("body", "horizon", body["horizon"], low=1)
+            self.horizon = arguments.whole("body", "horizon", body["horizon"], low=1)
 
     def _noted(self, event: Event, body: dict[str, Any]) -> None:
         if event.trial is not None:  # `changed` stays: a note moves no fit and no stream
@@ -147,8 +148,8 @@ class History:
         fit = None if body["fit"] is None else self._fit(body["fit"])
         source: Any = "chosen" if body["chosen"] else ("given" if body["given"] else None)
         whole = len(context) == len(self.space.context)
-        read, fitted = (check.whole("body", name, body[name], low=0) for name in ("read", "fitted"))
-        check.flag("body", "kept", body["kept"])
+        read, fitted = (arguments.whole("body", name, body[name], low=0) for name in ("read", "fitted"))
+        arguments.flag("body", "kept", body["kept"])
         _text(body["versions"]["windward"])
         self.space.check_decision("body", body["fixed"], partial=True)
         self._grow(
@@ -232,11 +233,11 @@ class History:
         """Return the value and the noise that a body has; the value must be there where `value_too`."""
         found: dict[str, Any] = {}
         if value_too or "values" in body:
-            found["value"] = check.number("body", "value", body["values"][self.outcome])
+            found["value"] = arguments.number("body", "value", body["values"][self.outcome])
         if value_too:
             found["noise"] = None
         if body.get("noise"):
-            found["noise"] = check.number("body", "noise", body["noise"][self.outcome])
+            found["noise"] = arguments.number("body", "noise", body["noise"][self.outcome])
         return found
 
     def _done(self, event: Event, body: dict[str, Any]) -> dict[str, Any]:

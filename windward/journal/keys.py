@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from windward.errors import ArgumentError, TrialError
+from windward.basics.errors import ArgumentError, TrialError
+from windward.basics.speech import shown
 from windward.journal.events import Draft, Event, new_key
 from windward.journal.fold import BY_CALLER, History
-from windward.results import Suggestion
-from windward.shown import shown
+from windward.trials.records import Suggestion
 
 # Printable ASCII without spaces, as in an HTTP header; a slash would read as the number of an event.
 ALLOWED = re.compile(r"[!-.0-~]{1,200}")

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from windward.errors import TrialError
+from windward.basics.errors import TrialError
+from windward.basics.speech import shown
 from windward.journal.events import VERSION, Draft
 from windward.journal.fold import SET_ASIDE, History
-from windward.parameters import Value
-from windward.shown import shown
-from windward.trials import Trial
+from windward.space.parameters import Value
+from windward.trials.records import Trial
 
 Values = Mapping[str, Value]
 

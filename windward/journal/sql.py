@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from windward.codec import dumps
-from windward.errors import JournalError
+from windward.basics.codec import dumps
+from windward.basics.errors import JournalError
 from windward.journal.database import Database, sa
 from windward.journal.events import (
     KINDS,

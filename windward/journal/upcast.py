@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from windward.errors import JournalError
+from windward.basics.errors import JournalError
 from windward.journal.events import KINDS, VERSION, Event
 
 # The name of the one outcome that version 1 had.

@@ -13,9 +13,9 @@ from fastapi import APIRouter, FastAPI, Header, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.concurrency import run_in_threadpool
 
-from windward import plain
-from windward.errors import ArgumentError, JournalError
-from windward.plots import FIGURES
+from windward.basics.errors import ArgumentError, JournalError
+from windward.present import records
+from windward.present.plots import FIGURES
 from windward.service import bodies, jobs, page
 from windward.service.access import Admin, Inside, Kitchen, Name, Readable, Somebody, Writable
 from windward.service.fits import Fits, Rank
@@ -25,8 +25,8 @@ from windward.service.scribe import Scribe, study_with, trial_now
 from windward.service.settings import Settings
 from windward.service.shelf import Shelf
 from windward.service.tokens import SCOPES, TokenStore
-from windward.study import utc_now
-from windward.telling import Tell
+from windward.study.study import utc_now
+from windward.trials.records import Tell
 from windward.version import __version__
 
 # Trials sent at once.
@@ -195,7 +195,7 @@ def amend(inside: Inside, name: Writable, id: Id, body: bodies.Amend) -> dict[st
 @reading.get("")
 def status(inside: Inside, name: Readable) -> dict[str, Any]:
     """Say how a study stands: its declaration, its counts, its pending trials."""
-    return plain.status(inside.shelf.study(name))
+    return records.status(inside.shelf.study(name))
 
 
 @reading.get("/trials")
@@ -210,9 +210,9 @@ def trials(
     study = inside.shelf.study(name)
     study.sync()
     if format == "csv":
-        return Response(plain.csv_text(study.space, study.trials), media_type="text/csv; charset=utf-8")
+        return Response(records.csv_text(study.space, study.trials), media_type="text/csv; charset=utf-8")
     rows, now = study.trials.rows[after + 1 : after + 1 + limit], utc_now()
-    return {"trials": [plain.trial(trial, now) for trial in rows], "total": len(study.trials)}
+    return {"trials": [records.trial(trial, now) for trial in rows], "total": len(study.trials)}
 
 
 @reading.get("/recommendation", response_class=JSONResponse)
@@ -270,7 +270,7 @@ def _summary(inside: Kitchen, name: str) -> dict[str, Any]:
     try:
         study = inside.shelf.study(name)
         study.sync()
-        return {**line, "direction": study.direction, "revision": study.revision, **plain.counts(study.trials)}
+        return {**line, "direction": study.direction, "revision": study.revision, **records.counts(study.trials)}
     except JournalError as error:
         return {**line, "error": for_clients(error)}
 

@@ -7,7 +7,7 @@ from unicodedata import category
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
-from windward import check
+from windward.basics import arguments
 
 Number: TypeAlias = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Value: TypeAlias = StrictBool | StrictInt | StrictFloat | StrictStr
@@ -26,7 +26,7 @@ def fits_a_path(name: str) -> bool:
         and not any(character in "/\\" or category(character) == "Cc" for character in name)
         and not name.isspace()
         and name not in (".", "..")
-        and check.is_text(name)
+        and arguments.is_text(name)
     )
 
 
@@ -44,12 +44,12 @@ def _a_new_name(name: str) -> str:
 
 
 def _a_reason(text: str) -> str:
-    return check.text("request", "reason", text)
+    return arguments.text("request", "reason", text)
 
 
 PathName: TypeAlias = Annotated[str, AfterValidator(_a_path)]
 NewName: TypeAlias = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_a_new_name)]
-Reason: TypeAlias = Annotated[str, Field(min_length=1, max_length=check.LONGEST_TEXT), AfterValidator(_a_reason)]
+Reason: TypeAlias = Annotated[str, Field(min_length=1, max_length=arguments.LONGEST_TEXT), AfterValidator(_a_reason)]
 
 
 class Body(BaseModel):

@@ -16,7 +16,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException as StarletteException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from windward.errors import (
+from windward.basics.errors import (
     JournalError,
     MissingDependency,
     SolverError,
@@ -25,7 +25,7 @@ from windward.errors import (
     UnknownStudy,
     WindwardError,
 )
-from windward.rephrase import as_request
+from windward.basics.rephrase import as_request
 from windward.service.fits import Busy, Interrupted
 
 logger = logging.getLogger("windward")

@@ -16,14 +16,14 @@ def ask(
     shelf: Shelf, name: str, context: dict[str, Any] | None, fix: dict[str, Any] | None, key: str | None
 ) -> dict[str, Any]:
     """Return the next suggestion of a study."""
-    from windward import plain
+    from windward.present import records
 
-    return plain.suggestion(shelf.study(name).ask(context=context, fix=fix, key=key))
+    return records.suggestion(shelf.study(name).ask(context=context, fix=fix, key=key))
 
 
 def create(shelf: Shelf, data: dict[str, Any]) -> dict[str, Any]:
     """Make a study, and return its declaration; trying a policy on its space can be heavy."""
-    from windward.declare import declaration_of, declared
+    from windward.study.declare import declaration_of, declared
 
     memory = shelf.memory
     return declaration_of(declared(data, memory=memory).create(shelf.journal, memory=memory))
@@ -31,24 +31,24 @@ def create(shelf: Shelf, data: dict[str, Any]) -> dict[str, Any]:
 
 def recommend(shelf: Shelf, name: str, context: dict[str, Any] | None) -> str:
     """Return the recommendation of a study, and the sentences that say it, as JSON."""
-    from windward import plain, words
+    from windward.present import records, sentences
 
     study = shelf.study(name)
     found = study.recommend(context=context)
-    said = words.advised(study, found)
-    answer = {**plain.recommendation(found), "sentences": said.lines(), "revision": study.revision}
+    said = sentences.advised(study, found)
+    answer = {**records.recommendation(found), "sentences": said.lines(), "revision": study.revision}
     return json.dumps(answer, allow_nan=False)
 
 
 def figure(shelf: Shelf, name: str, kind: str) -> str:
     """Return a figure of a study as plotly's JSON."""
-    from windward import plots
+    from windward.present import plots
 
     return str(plots.FIGURES[kind](shelf.study(name)).to_json())
 
 
 def report(shelf: Shelf, name: str) -> str:
     """Return the report of a study, as HTML."""
-    from windward.html_report import report_html
+    from windward.present.report import report_html
 
     return report_html(shelf.study(name))

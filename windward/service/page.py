@@ -10,8 +10,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
 
-from windward.declare import methods
-from windward.errors import MissingDependency
+from windward.basics.errors import MissingDependency
+from windward.study.declare import methods
 
 TYPES = {"html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 pages = APIRouter(include_in_schema=False)
@@ -63,7 +63,7 @@ def _file(name: str, accept_encoding: str | None) -> Response:
 @cache
 def _content(name: str) -> bytes:
     if name != "plotly.js":
-        return resources.files("windward.pages").joinpath(name).read_bytes()
+        return resources.files("windward.present.pages").joinpath(name).read_bytes()
     try:
         from plotly.offline import get_plotlyjs
     except ImportError as error:

@@ -11,7 +11,7 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
-from windward.errors import ArgumentError
+from windward.basics.errors import ArgumentError
 from windward.journal import open_journal
 from windward.service.app import create_app
 from windward.service.protocol import protocol_within

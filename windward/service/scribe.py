@@ -8,12 +8,12 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
-from windward import plain
+from windward.present import records
 from windward.service.guard import Wrong
 from windward.service.shelf import Shelf
-from windward.study import Study, utc_now
-from windward.telling import Tell
-from windward.trials import Trials
+from windward.study.study import Study, utc_now
+from windward.trials.records import Tell
+from windward.trials.trials import Trials
 
 # Tells in one transaction: it stays within tens of milliseconds, so that other writers are not kept waiting.
 MOST_TOGETHER = 200
@@ -35,8 +35,8 @@ def trial_now(study: Study, id: int) -> dict[str, Any]:
 
 
 def _answer(study: Study, trials: Trials, id: int, now: datetime) -> dict[str, Any]:
-    missing = plain.missing_context(trials, id)
-    return {**plain.trial(trials[id], now), "missing_context": missing, "revision": study.revision}
+    missing = records.missing_context(trials, id)
+    return {**records.trial(trials[id], now), "missing_context": missing, "revision": study.revision}
 
 
 class Scribe:

@@ -6,8 +6,8 @@ import ipaddress
 import secrets
 from dataclasses import dataclass, field
 
-from windward import check
-from windward.errors import ArgumentError
+from windward.basics import arguments
+from windward.basics.errors import ArgumentError
 
 # Shorter ones can be guessed; `secrets.token_urlsafe()` makes 43 characters.
 SHORTEST_TOKEN = 20
@@ -43,11 +43,11 @@ class Settings:
                 f"Settings(admin_token=...): an admin token has at least {SHORTEST_TOKEN} printable ASCII characters and "
                 "no spaces; make one with: python -c 'import secrets; print(secrets.token_urlsafe())'"
             )
-        check.whole("Settings", "fitters", self.fitters, low=FEWEST_FITTERS)
+        arguments.whole("Settings", "fitters", self.fitters, low=FEWEST_FITTERS)
         for name in ("most_waiting", "memory", "largest_body", "most_numbers", "most_parameters", "wrong_tokens"):
-            check.whole("Settings", name, getattr(self, name), low=1)
+            arguments.whole("Settings", name, getattr(self, name), low=1)
         for name in ("header_seconds", "body_seconds"):
-            check.number("Settings", name, getattr(self, name), low=0.0, open_low=True)
+            arguments.number("Settings", name, getattr(self, name), low=0.0, open_low=True)
 
 
 def new_token() -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 
-from windward import budget
+from windward.basics import budget
 from windward.journal.sql import SqlJournal
-from windward.study import Study
+from windward.study.study import Study
 
 # Each holds its trials in memory; more are opened again from their logs.
 MOST_OPEN = 128

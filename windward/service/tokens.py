@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from windward.errors import JournalError, UnknownStudy
+from windward.basics.errors import JournalError, UnknownStudy
 from windward.journal.database import Database, sa
 from windward.journal.sql import MAKING_TABLES
 from windward.service.settings import new_token

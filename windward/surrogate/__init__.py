@@ -2,10 +2,10 @@
 
 from windward.surrogate.fit import GaussianProcess
 from windward.surrogate.likelihood import Likelihood
-from windward.surrogate.outcomes import SoftClip, Standardize, Unscaled
 from windward.surrogate.paths import Path
 from windward.surrogate.posterior import GaussianPosterior, Hyperparameters
 from windward.surrogate.protocol import Believed, Drafting, Posterior, SampledFunction, Sketching, Start, Surrogate
+from windward.surrogate.scaling import SoftClip, Standardize, Unscaled
 
 __all__ = [
     "Believed",

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from windward import check
-from windward.budget import Need, Sizes
-from windward.errors import ArgumentError, SolverError
-from windward.shown import shown
+from windward.basics import arguments
+from windward.basics.budget import Need, Sizes
+from windward.basics.errors import ArgumentError, SolverError
+from windward.basics.speech import shown
 from windward.surrogate.kernel import KERNELS, KernelName, kernel_value, squared_distances
 from windward.surrogate.likelihood import LEAST_NOISE, MANY, NOISE_PRIOR, Likelihood, length_scale_prior
 from windward.surrogate.needs import posterior_needs
-from windward.surrogate.outcomes import Outcome, Standardize
 from windward.surrogate.posterior import GaussianPosterior, Hyperparameters
-from windward.trials import Dataset
+from windward.surrogate.scaling import Outcome, Standardize
+from windward.trials.trials import Dataset
 
 # The share by which observations must grow before a new search. Over four problems neither 5 nor 10 % costs regret that
 # ten seeds could show (docs/performance.md); the smaller one is kept. Below twenty observations each new one is searched.
@@ -49,9 +49,9 @@ class GaussianProcess:
     refit: float = field(default=REFIT, kw_only=True)
 
     def __post_init__(self) -> None:
-        check.choice("GaussianProcess", "kernel", self.kernel, KERNELS)
-        check.flag("GaussianProcess", "tasks", self.tasks)
-        check.number("GaussianProcess", "refit", self.refit, low=0.0)
+        arguments.choice("GaussianProcess", "kernel", self.kernel, KERNELS)
+        arguments.flag("GaussianProcess", "tasks", self.tasks)
+        arguments.number("GaussianProcess", "refit", self.refit, low=0.0)
         if isinstance(self.outcome, type) or not isinstance(self.outcome, Outcome):
             raise ArgumentError(
                 f"GaussianProcess(outcome={shown(self.outcome)}): give Standardize(), SoftClip() or Unscaled()."
@@ -219,12 +219,12 @@ def check_hyperparameters(fixed: Hyperparameters) -> None:
     if not isinstance(fixed, Hyperparameters):
         raise ArgumentError(f"GaussianProcess(fixed={shown(fixed)}): give Hyperparameters(...), or None to fit them.")
     call = "Hyperparameters"
-    check.number(call, "mean", fixed.mean)
+    arguments.number(call, "mean", fixed.mean)
     if not isinstance(fixed.length_scales, tuple | list) or not fixed.length_scales:
         raise ArgumentError(
             f"{call}(length_scales={shown(fixed.length_scales)}): give a tuple, one length-scale for all or one per parameter."
         )
     for scale in fixed.length_scales:
-        check.number(call, "length_scales", scale, low=0.0, open_low=True)
-    check.number(call, "amplitude", fixed.amplitude, low=0.0, open_low=True)
-    check.number(call, "noise", fixed.noise, low=0.0, open_low=True)
+        arguments.number(call, "length_scales", scale, low=0.0, open_low=True)
+    arguments.number(call, "amplitude", fixed.amplitude, low=0.0, open_low=True)
+    arguments.number(call, "noise", fixed.noise, low=0.0, open_low=True)

@@ -26,8 +26,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from windward.bfgs import Array, minimize_rows
-from windward.errors import IncompatibleError, SolverError
+from windward.basics.errors import IncompatibleError, SolverError
+from windward.search.bfgs import Array, minimize_rows
 from windward.surrogate.kernel import KernelName, kernel_slope, kernel_value
 from windward.surrogate.posterior import FARTHEST, Hyperparameters, Inputs
 

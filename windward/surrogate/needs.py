@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windward.budget import BLOCK, CLIMBED, Need, Sizes
+from windward.basics.budget import BLOCK, CLIMBED, Need, Sizes
 from windward.surrogate.kernel import KernelName
 from windward.surrogate.paths import FEATURES, TABLE
 from windward.surrogate.posterior import JOINT

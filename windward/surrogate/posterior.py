@@ -17,8 +17,8 @@ from typing import TypeVar, cast
 import torch
 from torch import Tensor
 
+from windward.basics.errors import SolverError
 from windward.contexts import Contexts
-from windward.errors import SolverError
 from windward.surrogate.kernel import KernelName, kernel_value, squared_distances
 from windward.surrogate.marginals import LARGE, Observations, blocks, product_marginals
 from windward.surrogate.paths import FEATURES, Path, draw_path

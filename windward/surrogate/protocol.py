@@ -11,7 +11,7 @@ from torch import Tensor
 from windward.contexts import Contexts
 from windward.surrogate.posterior import Hyperparameters
 from windward.surrogate.slopes import ContextSlopes
-from windward.trials import Dataset
+from windward.trials.trials import Dataset
 
 
 class SampledFunction(Protocol):

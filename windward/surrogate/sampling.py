@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from windward.errors import SolverError
+from windward.basics.errors import SolverError
 from windward.surrogate.kernel import kernel_value, squared_distances
 
 if TYPE_CHECKING:

@@ -10,22 +10,14 @@ from torch import Tensor
 
 from windward import papers
 from windward.bench import laws
-from windward.bench.experiment import (
-    Case,
-    Experiment,
-    Method,
-    OwnRun,
-    Published,
-    Quick,
-    panel_per_case,
-)
+from windward.bench.experiment import Case, Experiment, Method, OwnRun, Published, Quick, panel_per_case
 from windward.bench.experiments.parts import ahead, level
 from windward.bench.metrics import CUMULATIVE_REGRET, CUMULATIVE_REWARD, SECONDS, Metric, summed_reward
 from windward.bench.play import world_seed
 from windward.bench.problems.expectations import complicated
 from windward.contexts.density import bandwidths
-from windward.parameters import Real
-from windward.space import Space
+from windward.space.parameters import Real
+from windward.space.space import Space
 
 WORLD = "huang2024"
 SEEDS = tuple(range(100, 105))

@@ -15,10 +15,12 @@ from windward.bench.experiment import Case, Claim, Curve, Experiment, Method, Pa
 from windward.bench.experiments.parts import ahead, told
 from windward.bench.metrics import Goal, Metric, best_reported, error_on_test, reported
 from windward.bench.problem import Problem
-from windward.design import Sobol
 from windward.divergences import ChiSquare
-from windward.objectives import Expected, Objective, Robust
+from windward.objectives.plain import Expected
+from windward.objectives.protocol import Objective
+from windward.objectives.robust import Robust
 from windward.policy import Policy
+from windward.search.design import Sobol
 
 RADII = (0.1, 0.3, 0.5, 1.0, 3.0)
 EXPECTATION = Goal(over="reference")

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 import torch
 
+from windward.basics.errors import ArgumentError
 from windward.bench.experiment import Claim
 from windward.bench.play import values_of
 from windward.bench.problem import Problem
 from windward.contexts import Known
-from windward.errors import ArgumentError
 
 # Nodes of a quadrature that weigh less than this are left out of what a learner is told.
 LEAST_WEIGHT = 1e-7

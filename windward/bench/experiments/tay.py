@@ -13,14 +13,15 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from windward import papers
+from windward.basics.errors import ArgumentError
 from windward.bench.experiment import Case, Claim, Curve, Experiment, Method, Panel, Quick
 from windward.bench.experiments.parts import ahead, told
 from windward.bench.metrics import Goal, Metric, summed_regret
 from windward.bench.problem import Problem
 from windward.divergences import MMD, Divergence, TotalVariation
-from windward.errors import ArgumentError
-from windward.heuristics import BocuOne, BocuTwo
-from windward.objectives import Objective, Robust, Sensitivity, Tradeoff
+from windward.objectives.heuristics import BocuOne, BocuTwo
+from windward.objectives.protocol import Objective
+from windward.objectives.robust import Robust, Sensitivity, Tradeoff
 from windward.policy import Policy
 from windward.surrogate import GaussianProcess, Hyperparameters, Unscaled
 

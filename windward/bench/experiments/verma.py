@@ -16,17 +16,17 @@ from dataclasses import dataclass, replace
 import torch
 
 from windward import papers
-from windward.beliefs import UpperConfidence
+from windward.beliefs.beliefs import UpperConfidence
 from windward.bench.experiment import Case, Claim, Curve, Experiment, Method, Panel, Published, Quick
 from windward.bench.experiments.parts import ahead
 from windward.bench.metrics import CONTEXTUAL_REGRET, RECEIVED_ERROR, RECEIVED_REGRET, Metric
 from windward.bench.problem import Problem
 from windward.bench.problems import Fixed, Poisson
 from windward.contexts import Empirical
-from windward.design import Sobol
 from windward.feedback import Ignore
-from windward.maximize import MultiStart
 from windward.policy import Policy
+from windward.search.design import Sobol
+from windward.search.multistart import MultiStart
 
 MEAN, PATIENCE = 10, 20
 UCB = ("GP-UCB", "GP-BUCB", "GP-UCB-SDF")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from windward import check
+from windward.basics import arguments
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Poisson:
     mean: float
 
     def __post_init__(self) -> None:
-        check.number("Poisson", "mean", self.mean, low=0.0)
+        arguments.number("Poisson", "mean", self.mean, low=0.0)
 
     def __call__(self, generator: torch.Generator) -> int:
         return int(torch.poisson(torch.tensor(self.mean, dtype=torch.float64), generator=generator))
@@ -29,7 +29,7 @@ class Fixed:
     rounds: int
 
     def __post_init__(self) -> None:
-        check.whole("Fixed", "rounds", self.rounds, low=0)
+        arguments.whole("Fixed", "rounds", self.rounds, low=0)
 
     def __call__(self, generator: torch.Generator) -> int:
         return self.rounds
@@ -43,7 +43,7 @@ class Lossy:
     delay: Poisson | Fixed = Fixed(0)
 
     def __post_init__(self) -> None:
-        check.number("Lossy", "chance", self.chance, low=0.0, high=1.0)
+        arguments.number("Lossy", "chance", self.chance, low=0.0, high=1.0)
 
     def __call__(self, generator: torch.Generator) -> int | None:
         lost = float(torch.rand((), generator=generator, dtype=torch.float64)) < self.chance

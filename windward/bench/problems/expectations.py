@@ -17,8 +17,8 @@ from windward.bench.problem import Problem
 from windward.bench.problems import functions
 from windward.bench.problems.registry import Data, register
 from windward.contexts import Contexts
-from windward.parameters import Real
-from windward.space import Space
+from windward.space.parameters import Real
+from windward.space.space import Space
 
 
 def unit_space(decisions: int, contexts: int) -> Space:

@@ -17,10 +17,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from windward.basics.errors import IncompatibleError, MissingDependency
 from windward.bench.optima import Optimum
 from windward.contexts import Contexts
-from windward.errors import IncompatibleError, MissingDependency
-from windward.objectives import CVaR, Expected, Minimum, Objective, Robust, VaR
+from windward.objectives.plain import CVaR, Expected, Minimum, VaR
+from windward.objectives.protocol import Objective
+from windward.objectives.robust import Robust
 
 Array: TypeAlias = NDArray[np.float64]
 Score: TypeAlias = Callable[[tuple[float, ...], tuple[float, ...]], float]

@@ -18,8 +18,8 @@ from windward.bench.problem import Problem
 from windward.bench.problems import functions, learning
 from windward.bench.problems.registry import Data, register
 from windward.contexts import Contexts
-from windward.parameters import Categorical, Parameter, Real
-from windward.space import Space
+from windward.space.parameters import Categorical, Parameter, Real
+from windward.space.space import Space
 
 SAMPLES = 10
 # Bounds of contexts that are normal: where the surrogate's unit comes from; samples beyond them are kept.

@@ -15,8 +15,8 @@ from torch import Tensor
 from windward.bench import laws
 from windward.bench.problem import Problem
 from windward.bench.problems.registry import Data, register
-from windward.parameters import Real
-from windward.space import Space
+from windward.space.parameters import Real
+from windward.space.space import Space
 
 LENGTH_SCALES = (0.220874, 7.134504, 0.252325, 0.536833, 2.511442)
 OUTPUT_SCALE, NOISE, MEAN = 4.451771, 0.01376948, -0.532998

@@ -17,9 +17,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
-from windward import check
+from windward.basics import arguments
+from windward.basics.errors import ArgumentError, MissingData
 from windward.bench.problem import Problem
-from windward.errors import ArgumentError, MissingData
 
 # The environment variable that names the folder of the data where no folder is given.
 DATA_VARIABLE = "WINDWARD_DATA"
@@ -118,7 +118,7 @@ def problem(name: str, seed: int = 0, data: str | Path | None = None) -> Problem
     mappingproxy({'x': Real(low=-1.0, high=1.0, log=False, outside='keep')})
     """
     found = entry(name)
-    check.whole("problem", "seed", seed, low=0)
+    arguments.whole("problem", "seed", seed, low=0)
     folder = data if data is not None else os.environ.get(DATA_VARIABLE)
     path = Path(folder).resolve() if folder else None
     return _made(name, seed if found.seeded else 0, path if found.files else None)

@@ -15,8 +15,8 @@ from windward.bench.problems.registry import Data, register
 from windward.bench.problems.tay import grid, on_grid, simplex_grid, simplex_space
 from windward.bench.problems.verma import tables
 from windward.contexts import sobol
-from windward.parameters import Real
-from windward.space import Space
+from windward.space.parameters import Real
+from windward.space.space import Space
 
 # The epidemic: three groups, who meets whom, and what the days bring.
 PEOPLE = torch.tensor([2000.0, 1000.0, 500.0], dtype=torch.float64)

@@ -12,15 +12,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from windward.basics.errors import ArgumentError
 from windward.bench import laws
 from windward.bench.problem import Problem
 from windward.bench.problems import functions
 from windward.bench.problems.expectations import unit_space
 from windward.bench.problems.registry import Data, register
 from windward.contexts import Contexts, product
-from windward.errors import ArgumentError
-from windward.parameters import Linear
-from windward.space import Space
+from windward.space.parameters import Linear
+from windward.space.space import Space
 
 LENGTH_SCALE = 0.1  # of the prior and of every kernel here
 NOISE = 0.01

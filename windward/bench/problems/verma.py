@@ -21,9 +21,9 @@ from windward.bench.problems.delays import Poisson
 from windward.bench.problems.registry import Data, register
 from windward.bench.problems.tay import factor, grid, places
 from windward.contexts import Contexts
-from windward.objectives import Objective
-from windward.parameters import Integer, Parameter, Real
-from windward.space import Space
+from windward.objectives.protocol import Objective
+from windward.space.parameters import Integer, Parameter, Real
+from windward.space.space import Space
 
 LATE, CONTEXTUAL = Poisson(10.0), Poisson(3.0)
 ROUNDS_PER_CONTEXT = 30

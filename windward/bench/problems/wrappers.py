@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from windward import check
+from windward.basics import arguments
+from windward.basics.errors import ArgumentError
 from windward.bench.problem import Problem
 from windward.contexts import Contexts
-from windward.errors import ArgumentError
-from windward.parameters import Categorical
+from windward.space.parameters import Categorical
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Noisy:
     sd: float
 
     def __post_init__(self) -> None:
-        check.number("Noisy", "sd", self.sd, low=0.0)
+        arguments.number("Noisy", "sd", self.sd, low=0.0)
 
     def __call__(self, problem: Problem) -> Problem:
         sd = (problem.noise**2 + self.sd**2) ** 0.5
@@ -64,7 +64,7 @@ class Shifted:
             numbers = getattr(self, name)
             if isinstance(numbers, str) or not isinstance(numbers, Sequence):
                 raise ArgumentError(f"Shifted({name}={numbers!r}): give a list of numbers, one for each context.")
-            object.__setattr__(self, name, tuple(check.number("Shifted", name, number) for number in numbers))
+            object.__setattr__(self, name, tuple(arguments.number("Shifted", name, number) for number in numbers))
         if not self.by and not self.per_round:
             raise ArgumentError("Shifted(): give by, per_round or both.")
 

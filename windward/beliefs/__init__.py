@@ -1,0 +1,1 @@
+"""How a posterior stands in for the unknown function."""

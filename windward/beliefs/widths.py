@@ -1,0 +1,126 @@
+"""Confidence widths from theory: what multiplies the deviation, as a function of the belief and of the rounds.
+
+    HuangWidth(decisions, constant)     Huang2024, Thm. 1:  sqrt(2 log(t^2 / sqrt(2 pi)) + 2 d log(t^2 d constant sqrt(pi) / 2))
+    MicheliWidth(bound, noise, risk)    Micheli2025, Eq. 7: noise / sqrt(lambda) sqrt(2 log(det(I + K / lambda)^(1/2) / risk))
+                                                            + bound, for a sigma without the paper's 1 / sqrt(lambda)
+
+    delayed_width(bound, base)          Verma2022, Thm. 1:  bound * sum of sigma(x_s) over the patience window + base
+
+The first two hold with a probability the theory states and are wider than what works: the papers themselves run with 1.5.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, runtime_checkable
+
+import torch
+
+from windward.basics import arguments
+from windward.basics.errors import ArgumentError, IncompatibleError
+from windward.basics.speech import shown
+from windward.surrogate import Believed
+from windward.trials.trials import Trials
+
+
+@runtime_checkable
+class Width(Protocol):
+    """A width that depends on what is believed and on the trials so far."""
+
+    def __call__(self, believed: Believed, trials: Trials) -> float: ...
+
+
+AnyWidth: TypeAlias = float | Width
+
+
+@dataclass(frozen=True)
+class HuangWidth:
+    """sqrt(beta_t) of Huang2024, Theorem 1; t counts trials, `constant` is the paper's product a b r."""
+
+    decisions: int
+    constant: float = 1.0
+
+    def __post_init__(self) -> None:
+        arguments.whole("HuangWidth", "decisions", self.decisions, low=1)
+        arguments.number("HuangWidth", "constant", self.constant, low=0.0, open_low=True)
+
+    def __call__(self, believed: Believed, trials: Trials) -> float:
+        t = max(len(trials), 2)  # at t = 1 the formula's logarithms are negative
+        size = t**2 * self.decisions * self.constant * math.sqrt(math.pi) / 2.0
+        beta = 2.0 * math.log(t**2 / math.sqrt(2.0 * math.pi)) + 2.0 * self.decisions * math.log(max(size, 1.0))
+        return math.sqrt(max(beta, 0.0))
+
+
+@dataclass(frozen=True)
+class MicheliWidth:
+    """beta_t of Micheli2025, Eq. 7: `bound` of the function's norm, sub-Gaussian `noise`, failure probability `risk`.
+
+    lambda is the noise variance of the fitted process; function and noise are in standardised outcomes.
+    """
+
+    bound: float = 1.0
+    noise: float = 0.1
+    risk: float = 0.1
+
+    def __post_init__(self) -> None:
+        arguments.number("MicheliWidth", "bound", self.bound, low=0.0)
+        arguments.number("MicheliWidth", "noise", self.noise, low=0.0)
+        arguments.number("MicheliWidth", "risk", self.risk, low=0.0, high=1.0, open_low=True)
+
+    def __call__(self, believed: Believed, trials: Trials) -> float:
+        posterior = believed.posterior
+        least = posterior.hyperparameters.noise
+        log_determinant = posterior.log_determinant() - posterior.size * math.log(least)  # of I + K / lambda
+        inside = 0.5 * max(log_determinant, 0.0) - math.log(self.risk)
+        # The paper's sigma_t has 1 / sqrt(lambda) in it (Eq. 5); here it is in the width.
+        return self.noise / math.sqrt(least) * math.sqrt(2.0 * inside) + self.bound
+
+
+@dataclass(frozen=True)
+class DelayedWidth:
+    """nu_t = bound * sum over the patience window of sigma(x_s) + base, sigma in standardised outcomes (Verma2022)."""
+
+    bound: float = 1.0
+    base: float = 1.0
+
+    def __post_init__(self) -> None:
+        arguments.number("delayed_width", "bound", self.bound, low=0.0)
+        arguments.number("delayed_width", "base", self.base, low=0.0)
+
+    def __call__(self, believed: Believed, trials: Trials) -> float:
+        if believed.recent is None:
+            raise IncompatibleError(
+                "delayed_width(): the feedback has no patience; use feedback=Censor(worst, patience)."
+            )
+        x, c = believed.recent
+        if len(x) == 0:
+            return self.base
+        with torch.no_grad():
+            deviations = believed.posterior.marginals(x, c)[1].diagonal() / believed.posterior.scale
+        return self.bound * float(deviations.sum()) + self.base
+
+
+def delayed_width(bound: float = 1.0, base: float = 1.0) -> DelayedWidth:
+    """Return Verma2022's nu_t, which reads the patience window from `Censor`: `UpperConfidence(delayed_width())`.
+
+    `bound` is B_y over the outcome's scale, `base` is beta_t; both are 1 in the paper's experiments.
+    """
+    return DelayedWidth(bound, base)
+
+
+def check_width(call: str, width: object) -> None:
+    """Raise `ArgumentError` unless `width` is a number >= 0 or a width of theory."""
+    if isinstance(width, type) or not callable(width):
+        arguments.number(call, "width", width, low=0.0)
+
+
+def resolved_width(call: str, width: AnyWidth, believed: Believed, trials: Trials) -> float:
+    """Return the width as a number, now."""
+    if not callable(width):
+        return float(width)
+    value = width(believed, trials)
+    if not 0.0 <= value <= sys.float_info.max:  # compared, not converted: a whole number may be beyond the floats
+        raise ArgumentError(f"{call}(width={shown(width)}): it gave {shown(value)}; a width must be >= 0.")
+    return float(value)

@@ -1,0 +1,1 @@
+"""The command line: `main` is the group, the other modules its commands."""

@@ -1,0 +1,137 @@
+"""What the commands share: options, values typed on a command line, and output as text or JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from windward.basics.errors import SpaceError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from windward.space.parameters import Parameter, Value
+    from windward.study.study import Study
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+DEFAULT_JOURNAL = "sqlite:///windward.db"
+# A negative value is no option: `windward tell shop 3 -1.5`.
+NEGATIVE_NUMBERS = {"ignore_unknown_options": True}
+
+
+def journal_option(function: Function) -> Function:
+    """Add --journal."""
+    return click.option(
+        "--journal",
+        envvar="WINDWARD_JOURNAL",
+        default=DEFAULT_JOURNAL,
+        show_default=True,
+        show_envvar=True,
+        metavar="URL",
+        help="Where studies are kept: sqlite:///file.db or postgresql+psycopg://...",
+    )(function)
+
+
+def json_option(function: Function) -> Function:
+    """Add --json."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(function)
+
+
+def pairs_option(flag: str, short: str | None, name: str, help: str) -> Callable[[Function], Function]:
+    """Return an option that is given as NAME=VALUE, any number of times."""
+    flags = (flag,) if short is None else (flag, short)
+    return click.option(*flags, name, multiple=True, metavar="NAME=VALUE", help=help)
+
+
+def opened(name: str, journal: str) -> Study:
+    """Return an existing study."""
+    from windward.study.study import Study
+
+    click.get_current_context().meta["windward.study"] = name  # errors advise commands about it
+    return Study.open(name, journal=journal)
+
+
+def typed(role: str, parameters: Mapping[str, Parameter], pairs: Sequence[str]) -> dict[str, Value] | None:
+    """Return the values in texts such as `demand=0.61` by the parameters they belong to; None for no texts."""
+    values: dict[str, Value] = {}
+    for pair in pairs:
+        name, sign, text = pair.partition("=")
+        if not sign or not name:
+            raise SpaceError(f"{pair!r}: write NAME=VALUE, such as {next(iter(parameters), 'name')}=1.5.")
+        if name not in parameters:
+            known = ", ".join(repr(each) for each in parameters) or "none"
+            raise SpaceError(f"{pair!r}: unknown {role} {name!r}; the study has {known}.")
+        if name in values:
+            raise SpaceError(f"{pair!r}: {name!r} is given twice.")
+        values[name] = typed_value(role, name, parameters[name], text)
+    return values or None
+
+
+def typed_value(role: str, name: str, parameter: Parameter, text: str) -> Value:
+    """Return the value a text stands for: a choice by its text, a number elsewhere."""
+    from windward.space.parameters import Categorical
+
+    if isinstance(parameter, Categorical):
+        for option in parameter.choices:
+            if text in (str(option), json.dumps(option)):
+                return option
+        known = ", ".join(str(option) for option in parameter.choices)
+        raise SpaceError(f"{role} {name!r}: {text!r} is none of its choices: {known}.")
+    try:
+        number = float(text)
+    except ValueError as error:
+        raise SpaceError(f"{role} {name!r} must be a number, got {text!r}.") from error
+    return number
+
+
+def echo_json(data: object) -> None:
+    """Print JSON on stdout."""
+    click.echo(json.dumps(data, indent=2, allow_nan=False))
+
+
+def say(text: str) -> None:
+    """Print a line on stdout."""
+    click.echo(printable(text))
+
+
+def printable(text: object) -> str:
+    """Return text with control characters written out: what a name holds must not steer a terminal."""
+    return "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in str(text))
+
+
+def cell(value: object) -> str:
+    """Return a value as a person reads it in a table."""
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else printable(value)
+
+
+def listed(values: Mapping[str, object]) -> str:
+    """Return values as `name=value` texts that can be typed again."""
+    return "  ".join(f"{printable(name)}={cell(value)}" for name, value in values.items())
+
+
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]], *, left: Sequence[str] = ()) -> None:
+    """Print a table; nothing in it is read as markup. In a pipe it is as wide as it needs."""
+    from rich.console import Console
+    from rich.text import Text
+
+    table = _empty_table()
+    for heading in headings:
+        table.add_column(Text(printable(heading)), justify="left" if heading in left else "right")
+    for row in rows:
+        table.add_row(*(Text(cell(value)) for value in row))
+    console = Console(highlight=False)
+    console = console if console.is_terminal else Console(highlight=False, width=10_000)
+    console.print(table)
+
+
+def _empty_table() -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    return Table(box=SIMPLE_HEAD, pad_edge=False)

@@ -1,0 +1,199 @@
+"""The commands of one round: ask, reveal, tell, lose, amend."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import click
+
+from windward.cli.common import (
+    NEGATIVE_NUMBERS,
+    cell,
+    echo_json,
+    journal_option,
+    json_option,
+    listed,
+    opened,
+    pairs_option,
+    say,
+    typed,
+)
+
+if TYPE_CHECKING:
+    from windward.study.study import Study
+
+context_option = pairs_option("--context", "-c", "context", "What is known of the context; may be repeated.")
+decision_option = pairs_option(
+    "--decision",
+    "-d",
+    "decision",
+    "What was really done, whole, where it differs from what was asked; may be repeated.",
+)
+noise_option = click.option("--noise", type=float, help="Standard deviation of the value, where it is known.")
+key_option = click.option("--key", help="Idempotency key: the same call again with the same key changes nothing.")
+
+
+@click.command(short_help="Get the next decision to try.")
+@click.argument("study")
+@context_option
+@pairs_option("--fix", "-f", "fix", "A decision that is not free; may be repeated.")
+@key_option
+@journal_option
+@json_option
+def ask(
+    study: str, context: tuple[str, ...], fix: tuple[str, ...], key: str | None, journal: str, as_json: bool
+) -> None:
+    """Get the next decision to try; it is pending from now on.
+
+    \b
+    Example: windward ask shop --context weekday=monday
+    """
+    from windward.present import records
+
+    one = opened(study, journal)
+    found = one.ask(
+        context=typed("context", one.space.context, context), fix=typed("decision", one.space.decision, fix), key=key
+    )
+    if as_json:
+        echo_json(records.suggestion(found))
+        return
+    say(f"Trial {found.id}: {listed(found.decision)}")
+    if found.context:
+        say(f"  with context {listed(found.context)}")
+
+
+@click.command(short_help="Say what a trial's context is.", context_settings=NEGATIVE_NUMBERS)
+@click.argument("study")
+@click.argument("id", type=int)
+@click.argument("context", nargs=-1, required=True, metavar="NAME=VALUE...")
+@journal_option
+@json_option
+def reveal(study: str, id: int, context: tuple[str, ...], journal: str, as_json: bool) -> None:
+    """Say what a trial's context is, whole or in part, as soon as it is seen.
+
+    \b
+    Example: windward reveal shop 0 demand=61
+    """
+    one = opened(study, journal)
+    one.reveal(id, typed("context", one.space.context, context) or {})
+    _done(id, f"context {listed(one.trials[id].context)}", one, as_json)
+
+
+@click.command(short_help="Say what a trial's value is.", context_settings=NEGATIVE_NUMBERS)
+@click.argument("study")
+@click.argument("id", type=int)
+@click.argument("value", type=float)
+@context_option
+@noise_option
+@decision_option
+@key_option
+@journal_option
+@json_option
+def tell(
+    study: str,
+    id: int,
+    value: float,
+    context: tuple[str, ...],
+    noise: float | None,
+    decision: tuple[str, ...],
+    key: str | None,
+    journal: str,
+    as_json: bool,
+) -> None:
+    """Say what a trial's value is, however late.
+
+    \b
+    Example: windward tell shop 0 193.5 --context demand=61
+    """
+    from windward.present import records
+
+    one = opened(study, journal)
+    one.tell(
+        id,
+        value,
+        context=typed("context", one.space.context, context),
+        noise=noise,
+        decision=typed("decision", one.space.decision, decision),
+        key=key,
+    )
+    _done(id, f"value {cell(value)}", one, as_json)
+    missing = records.missing_context(one.trials, id)
+    if missing and not as_json:
+        waits = " ".join(f"{name}=VALUE" for name in missing)
+        say(f"  It waits for its context before it counts: windward reveal {shlex.quote(study)} {id} {waits}")
+
+
+@click.command(short_help="Give a pending trial up.")
+@click.argument("study")
+@click.argument("id", type=int)
+@click.argument("reason")
+@journal_option
+@json_option
+def lose(study: str, id: int, reason: str, journal: str, as_json: bool) -> None:
+    """Give a trial up, and say why. A value that comes later still counts.
+
+    A value that was told without its whole context is set aside: it counts again once the context is revealed.
+
+    \b
+    Example: windward lose shop 3 "the shop was closed"
+    """
+    one = opened(study, journal)
+    one.lose(id, reason)
+    kept = one.trials[id].lost
+    _done(id, f"lost, {kept}" if kept == reason else f"was lost already, {kept}", one, as_json)
+    if kept != reason and not as_json:
+        say(f"  To change the reason: windward amend {shlex.quote(study)} {id} --reason {shlex.quote(reason)}")
+    aside = one.trials[id].set_aside
+    if aside is not None and not as_json:
+        missing = " ".join(f"{name}=VALUE" for name in one.space.context if name not in one.trials[id].context)
+        say(f"  Its value, {cell(aside)}, is set aside. It counts again once its context is known:")
+        say(f"  windward reveal {shlex.quote(study)} {id} {missing}")
+
+
+@click.command(short_help="Correct what was told or revealed.", context_settings=NEGATIVE_NUMBERS)
+@click.argument("study")
+@click.argument("id", type=int)
+@click.option("--value", type=float, help="The right value.")
+@context_option
+@noise_option
+@decision_option
+@click.option("--reason", help="Why the trial was lost, in other words.")
+@journal_option
+@json_option
+def amend(
+    study: str,
+    id: int,
+    value: float | None,
+    context: tuple[str, ...],
+    noise: float | None,
+    decision: tuple[str, ...],
+    reason: str | None,
+    journal: str,
+    as_json: bool,
+) -> None:
+    """Correct what was told or revealed, or why a trial was lost; the journal keeps both, the study goes on with the new.
+
+    \b
+    Example: windward amend shop 0 --value 19.35
+    """
+    one = opened(study, journal)
+    one.amend(
+        id,
+        value=value,
+        context=typed("context", one.space.context, context),
+        noise=noise,
+        decision=typed("decision", one.space.decision, decision),
+        reason=reason,
+    )
+    _done(id, "amended", one, as_json)
+
+
+def _done(id: int, what: str, study: Study, as_json: bool) -> None:
+    from windward.present import records
+    from windward.study.study import utc_now
+
+    if as_json:
+        echo_json(records.trial(study.trials[id], utc_now()))
+    else:
+        say(f"Trial {id}: {what}")

@@ -1,0 +1,155 @@
+"""Commands about whole studies: make one, say how it stands, list its trials."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windward.basics.errors import JournalError
+from windward.cli.common import (
+    cell,
+    echo_json,
+    journal_option,
+    json_option,
+    listed,
+    opened,
+    print_table,
+    printable,
+    say,
+)
+
+if TYPE_CHECKING:
+    from windward.study.study import Study
+
+
+@click.command(short_help="Make a study from a TOML file.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--name", help="Another name than the file's.")
+@journal_option
+@json_option
+def new(file: Path, name: str | None, journal: str, as_json: bool) -> None:
+    """Make a study from a TOML file that declares space, direction and policy.
+
+    \b
+    Example, shop.toml:
+      name = "shop"
+      direction = "maximize"
+      [decision.order]
+      part = "Real"
+      low = 0
+      high = 100
+      [context.demand]
+      part = "Real"
+      low = 0
+      [policy]
+      method = "sbo_kde"
+
+    \b
+    $ windward new shop.toml --journal sqlite:///shop.db
+    """
+    from dataclasses import replace
+
+    from windward.study.declare import declaration_of, declared_in_file
+
+    declaration = declared_in_file(file)
+    if name is not None:
+        declaration = replace(declaration, name=name)
+    study = declaration.create(journal)
+    if as_json:
+        echo_json(declaration_of(study))
+    else:
+        say(f"Made study {study.name!r}: {_sizes(study)}. Next: windward ask {study.name}")
+
+
+@click.command(short_help="Say how a study stands, or list all.")
+@click.argument("study", required=False)
+@journal_option
+@json_option
+def status(study: str | None, journal: str, as_json: bool) -> None:
+    """Say how a study stands: what arrived, what is pending and for how long. Without STUDY, list all studies.
+
+    \b
+    Example: windward status shop
+    """
+    from windward.basics.speech import ages
+    from windward.journal import studies
+    from windward.present import records
+
+    if study is None:
+        rows = [_line(name, journal) for name in studies(journal)]
+        if as_json:
+            echo_json(rows)
+            return
+        print_table(
+            ["study", "direction", "trials", "told", "pending", "lost", "arrived", "awaiting context"],
+            [list(row.values())[:-1] for row in rows if row["error"] is None],
+            left=["study", "direction"],
+        )
+        for row in rows:
+            if row["error"] is not None:
+                click.echo(printable(f"windward: {row['error']}"), err=True)
+        return
+    one = opened(study, journal)
+    data = records.status(one)
+    if as_json:
+        echo_json(data)
+        return
+    say(f"{one.name}: {_sizes(one)}; {one.trials.counts()}.")
+    for trial in data["pending"]:
+        say(f"  pending {trial['id']}: {listed(trial['decision'])}, asked {ages(trial['age'])} ago")
+    for trial in data["awaiting_context"]:
+        say(f"  trial {trial['id']} has its value, {cell(trial['value'])}, but not its whole context")
+
+
+@click.command(short_help="List trials, as a table or CSV.")
+@click.argument("study")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, which `windward import` reads.")
+@click.option("--state", type=click.Choice(["told", "pending", "lost"]), help="Only these.")
+@journal_option
+@json_option
+def trials(study: str, as_csv: bool, state: str | None, journal: str, as_json: bool) -> None:
+    """List the trials of a study.
+
+    \b
+    Example: windward trials shop --csv > trials.csv
+    """
+    from windward.present import records
+    from windward.study.study import utc_now
+
+    if as_csv and as_json:
+        raise click.UsageError("give --csv or --json, not both")
+    one = opened(study, journal)
+    rows = [trial for trial in one.trials if state is None or trial.state == state]
+    if as_json:
+        echo_json([records.trial(trial, utc_now()) for trial in rows])
+    elif as_csv:
+        click.echo(records.csv_text(one.space, rows), nl=False)
+    else:
+        names = list(one.space.decision)
+        seen = list(one.space.context)
+        print_table(
+            ["id", "state", *names, *seen, "value", "lost because"],
+            [
+                [t.id, t.state, *(t.decision[n] for n in names), *(t.context.get(n) for n in seen), t.value, t.lost]
+                for t in rows
+            ],
+            left=["state", "lost because"],
+        )
+
+
+def _line(name: str, journal: str) -> dict[str, Any]:
+    """Return a line of the list; one damaged study must not hide the others."""
+    from windward.present import records
+
+    try:
+        one = opened(name, journal)
+    except JournalError as error:
+        return {"name": name, "error": str(error)}
+    return {"name": name, "direction": one.direction, **records.counts(one.trials), "error": None}
+
+
+def _sizes(study: Study) -> str:
+    decisions, contexts = len(study.space.decision), len(study.space.context)
+    return f"{study.direction}, {decisions} decision{'s' * (decisions != 1)}, {contexts} context{'s' * (contexts != 1)}"

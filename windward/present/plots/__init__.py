@@ -1,0 +1,34 @@
+"""Figures of a study, as plotly figures: each function takes a study and returns one.
+
+    history(study)      what came back, trial by trial, and the best so far as it is judged today; pending and lost marked
+    contexts(study)     the contexts seen, how likely the model takes each, and what the recommendation is guarded against
+    landscape(study)    what each decision is worth, with its interval, over one or two of them
+    price(study)        what protection costs: value against how far the contexts may drift
+    delays(study)       what arrived, what is pending, what was lost, over time
+
+`png(figure, path)` writes one as an image. They need plotly, and images a Chromium: `pip install 'windward[plots]'`.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from windward.present.plots.context import contexts
+from windward.present.plots.delay import delays
+from windward.present.plots.past import history
+from windward.present.plots.robustness import price
+from windward.present.plots.style import png
+from windward.present.plots.worth import landscape
+from windward.study.study import Study
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+__all__ = ["FIGURES", "contexts", "delays", "history", "landscape", "png", "price"]
+
+FIGURES: dict[str, "Callable[[Study], go.Figure]"] = {
+    "landscape": landscape,
+    "history": history,
+    "contexts": contexts,
+    "price": price,
+    "delays": delays,
+}

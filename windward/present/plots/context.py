@@ -1,0 +1,112 @@
+"""The contexts: seen, expected, and guarded against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from windward.basics.errors import IncompatibleError
+from windward.objectives.plain import Expected
+from windward.present.plots.style import ADVERSE, QUIET, VALUE, faint, figure, graph_objects, plain
+from windward.present.plots.view import View, view
+from windward.space.parameters import Categorical, Value
+from windward.study.study import Study
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+# Bins of a numeric context: fewer hide the adversary's move, more show the sampling of the points.
+BINS = 24
+# Panels beside each other; further contexts are left out, and the caption says so.
+MOST = 6
+
+
+def contexts(study: Study) -> go.Figure:
+    """Return, context by context, what was seen, the model's density and the weights the recommendation is guarded against."""
+    seen = view(study)
+    if not seen.space.context:
+        raise IncompatibleError(f"study {study.name!r}: its policy looks at no contexts; there are none to draw.")
+    names = list(seen.space.context)[:MOST]
+    guarded = not isinstance(seen.objective, Expected)
+    made = figure("What the contexts look like", _caption(guarded, len(seen.space.context)))
+    made.set_subplots(rows=1, cols=len(names), horizontal_spacing=0.08)
+    shown = set[str]()
+    for column, name in enumerate(names, start=1):
+        for trace in _panel(seen, name, guarded):
+            trace.update(showlegend=trace.name not in shown, legendgroup=trace.name)
+            shown.add(trace.name)
+            made.add_trace(trace, row=1, col=column)
+        made.update_xaxes(title=plain(name), row=1, col=column)
+        if isinstance(seen.space.context[name], Categorical):
+            made.update_xaxes(type="category", row=1, col=column)
+    made.update_yaxes(title="how likely", tickformat=".0%", rangemode="tozero", col=1)
+    made.update_yaxes(tickformat=".0%", col=None)
+    made.update_layout(barmode="overlay", bargap=0.05)
+    return made
+
+
+def _caption(guarded: bool, count: int) -> str:
+    text = "Blue: how likely each context is taken to be, from those seen (ticks). "
+    text += (
+        "Orange: the mix of contexts the recommendation is protected against, the least favourable one considered."
+        if guarded
+        else "The recommendation is the best for this average; it is not protected against another mix."
+    )
+    return text + (f" The first {MOST} of {count} contexts are shown." if count > MOST else "")
+
+
+def _panel(seen: View, name: str, guarded: bool) -> list[Any]:
+    go = graph_objects()
+    space, parameter = seen.space, seen.space.context[name]
+    points = [space.decode_context(point)[name] for point in seen.contexts.points]
+    observed = [
+        trial.context[name] for trial in seen.trials if name in trial.context and trial.context_source != "chosen"
+    ]
+    reference, adversary = seen.contexts.weights.tolist(), seen.adversary.tolist()
+    if isinstance(parameter, Categorical):
+        labels = [plain(choice) for choice in parameter.choices]
+        share = [_mass(points, reference, choice) for choice in parameter.choices]
+        bars = [go.Bar(x=labels, y=share, name="expected", marker={"color": faint(VALUE, 0.55)})]
+        if observed:
+            counted = [sum(value == choice for value in observed) / len(observed) for choice in parameter.choices]
+            bars.append(_marks(go, labels, counted, "seen", QUIET, "line-ew-open"))
+        if guarded:
+            worst = [_mass(points, adversary, choice) for choice in parameter.choices]
+            bars.append(_marks(go, labels, worst, "protected against", ADVERSE, "diamond"))
+        return bars
+    numbers = [float(value) for value in points]
+    spots = [float(value) for value in observed]
+    low, high = min([*numbers, *spots]), max([*numbers, *spots])
+    width = (high - low or 1.0) / BINS
+    centres = [low + (bin + 0.5) * width for bin in range(BINS)]
+    expected = _binned(numbers, reference, low, width)
+    traces = [go.Bar(x=centres, y=expected, width=width * 0.96, name="expected", marker={"color": faint(VALUE, 0.55)})]
+    if guarded:
+        traces.append(
+            go.Scatter(
+                x=centres,
+                y=_binned(numbers, adversary, low, width),
+                mode="lines",
+                line={"shape": "hvh", "color": ADVERSE, "width": 2.5},
+                name="protected against",
+            )
+        )
+    if spots:
+        traces.append(_marks(go, spots, [0.0] * len(spots), "seen", QUIET, "line-ns-open"))
+    return traces
+
+
+def _marks(go: Any, x: Sequence[object], y: Sequence[float], name: str, color: str, symbol: str) -> Any:
+    marker = {"color": color, "symbol": symbol, "size": 12, "line": {"width": 2, "color": color}}
+    return go.Scatter(x=list(x), y=list(y), mode="markers", marker=marker, name=name)
+
+
+def _mass(points: Sequence[Value], weights: Sequence[float], choice: Value) -> float:
+    return sum(weight for value, weight in zip(points, weights, strict=True) if value == choice)
+
+
+def _binned(numbers: Sequence[float], weights: Sequence[float], low: float, width: float) -> list[float]:
+    mass = [0.0] * BINS
+    for value, weight in zip(numbers, weights, strict=True):
+        mass[min(int((value - low) / width), BINS - 1)] += weight
+    return mass

@@ -1,0 +1,112 @@
+"""What protection costs: value against how far the contexts may drift."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from windward.basics.errors import IncompatibleError
+from windward.basics.speech import number, percent
+from windward.divergences import Divergence, TotalVariation
+from windward.objectives.plain import Expected
+from windward.objectives.radii import resolved
+from windward.objectives.robust import MeanRisk, Robust, Sensitivity, Tradeoff
+from windward.objectives.satisficing import Satisficing
+from windward.present.plots.style import CHOSEN, QUIET, VALUE, figure, graph_objects, plain
+from windward.present.plots.view import View, view
+from windward.present.sentences import joined
+from windward.study.study import Study
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+STEPS = 41
+# The curve is drawn up to where it is this near to the worst value, as a share of the whole way.
+NEAR_WORST = 0.01
+
+
+def price(study: Study) -> go.Figure:
+    """Return the worst average value of the recommended decision against the radius, beside the non-robust decision.
+
+    At radius 0 it is the expected value, at the right end the worst. The divergence is the objective's own, total
+    variation where it has none.
+    """
+    go, seen = graph_objects(), view(study)
+    if len(seen.contexts) < 2:
+        raise IncompatibleError(f"study {study.name!r}: its policy looks at one context alone; nothing can drift.")
+    divergence = _divergence(seen)
+    plain_best = seen.best(Expected())
+    values = seen.mean_values(torch.stack([seen.x, plain_best]))
+    radii = torch.linspace(0.0, _last_radius(seen, divergence, values), STEPS, dtype=torch.float64)
+    ball = divergence.on(seen.contexts)
+    with torch.no_grad():
+        curves = [seen.sign * ball(row.expand(STEPS, -1), radii).value for row in values]
+    # Of total variation a person is told how many cases change, not a norm.
+    share = isinstance(divergence, TotalVariation)
+    x = (radii / 2 if share else radii).tolist()
+    made = figure("What protection costs", _caption(seen))
+    rows = [(curves[0], seen.x, "recommended", CHOSEN, "solid")]
+    if not torch.allclose(seen.x, plain_best, atol=1e-3):
+        rows.append((curves[1], plain_best, "best if nothing drifts", VALUE, "dash"))
+    for curve, decision, name, color, dash in rows:
+        label = name
+        if len(seen.space.decision) == 1:
+            label += f": {plain(joined(seen.space.decode_decision(decision)).replace(' to ', ' = '))}"
+        # In the legend: beside the ends of the curves they would cross another line.
+        label += f"<br>expected {number(float(curve[0]))}, worst {number(float(curve[-1]))}"
+        made.add_trace(go.Scatter(x=x, y=curve.tolist(), line={"color": color, "width": 2.5, "dash": dash}, name=label))
+    radius = _policy_radius(seen)
+    if radius is not None and radius <= float(radii[-1]):
+        at = radius / 2 if share else radius
+        text = f"protected up to here ({percent(at)})" if share else f"protected up to here ({number(at)})"
+        inward = "left" if at <= x[-1] / 2 else "right"
+        note = {"text": text, "xanchor": inward, "yanchor": "bottom"}
+        made.add_vline(x=at, line={"color": QUIET, "dash": "dot"}, annotation=note)
+    made.update_xaxes(
+        title="share of cases that turn out unfavourably"
+        if share
+        else f"how far the contexts may drift ({type(divergence).__name__} radius)",
+        tickformat=".0%" if share else None,
+    )
+    made.update_yaxes(title="worst average value")
+    return made
+
+
+def _caption(seen: View) -> str:
+    turns = "falls" if seen.sign > 0 else "rises"
+    text = f"How the average value {turns} as the contexts drift from what was seen, in the least favourable way. "
+    if isinstance(seen.objective, Expected):
+        return text + "The recommendation is the best without drift: it takes no protection into account."
+    return text + "The solid line gives up a little on the left, where nothing drifts, to be better further right."
+
+
+def _divergence(seen: View) -> Divergence:
+    objective = seen.objective
+    if isinstance(objective, Robust | Tradeoff | Sensitivity | MeanRisk | Satisficing):
+        return objective.divergence
+    return TotalVariation()
+
+
+def _policy_radius(seen: View) -> float | None:
+    objective = seen.objective
+    if not isinstance(objective, Robust | Tradeoff):
+        return None
+    return resolved("price", objective.radius, seen.trials.contexts_seen, seen.space.context_width)
+
+
+def _last_radius(seen: View, divergence: Divergence, values: Tensor) -> float:
+    """Return a radius at which both decisions have nearly their worst value; for total variation 2, its largest."""
+    if isinstance(divergence, TotalVariation):
+        return 2.0
+    ball = divergence.on(seen.contexts)
+    mean, worst = values @ seen.contexts.weights, values.amin(-1)
+    radius = 1e-3
+    with torch.no_grad():
+        for _ in range(40):  # doubling: from 1e-3 to 1e9
+            here = ball(values, radius).value
+            if bool((here - worst <= NEAR_WORST * (mean - worst) + 1e-12).all()):
+                break
+            radius *= 2.0
+    return radius

@@ -1,0 +1,150 @@
+"""What decisions are worth: the objective over one or two of them, the others as recommended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from windward.basics.errors import ArgumentError
+from windward.basics.speech import number
+from windward.present.plots.style import CHOSEN, QUIET, VALUE, band, figure, graph_objects, plain
+from windward.present.plots.view import View, view
+from windward.present.sentences import objective_name
+from windward.space.parameters import Categorical, Integer, Parameter, Value
+from windward.study.study import Study
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+# Places on one axis, and on each of two.
+STEPS, STEPS_OF_TWO = 61, 21
+
+
+def landscape(study: Study, *names: str) -> go.Figure:
+    """Return what decisions are worth with the 90 % interval, over one or two of them: the first ones where not said."""
+    seen = view(study)
+    chosen = list(names) or list(seen.space.decision)[:2]
+    unknown = [name for name in chosen if name not in seen.space.decision]
+    if unknown or len(chosen) > 2 or len(set(chosen)) < len(chosen):
+        known = ", ".join(repr(name) for name in seen.space.decision)
+        raise ArgumentError(f"landscape{tuple(names)!r}: give one or two different decisions of {known}.")
+    return _one(seen, chosen[0]) if len(chosen) == 1 else _two(seen, chosen[0], chosen[1])
+
+
+def _one(seen: View, name: str) -> go.Figure:
+    go, parameter = graph_objects(), seen.space.decision[name]
+    places = _places(parameter, STEPS)
+    x = _decisions(seen, {name: places})
+    worth, (low, high) = seen.values_at(x).tolist(), (ends.tolist() for ends in seen.intervals_at(x))
+    made = _empty(seen, [name])
+    shown = [plain(place) if isinstance(parameter, Categorical) else place for place in places]
+    if isinstance(parameter, Categorical) or len(places) <= 12:
+        error = {
+            "type": "data",
+            "symmetric": False,
+            "array": [up - v for up, v in zip(high, worth, strict=True)],
+            "arrayminus": [v - down for v, down in zip(worth, low, strict=True)],
+            "color": VALUE,
+        }
+        marks = {"color": VALUE, "size": 9}
+        made.add_trace(go.Scatter(x=shown, y=worth, error_y=error, mode="markers", marker=marks, name=_title(seen)))
+    else:
+        made.add_trace(band(go, shown, low, high, "90 % interval", VALUE))
+        made.add_trace(go.Scatter(x=shown, y=worth, line={"color": VALUE, "width": 2.5}, name=_title(seen)))
+    best = seen.decision[name]
+    at = plain(best) if isinstance(parameter, Categorical) else best
+    mark = {"color": CHOSEN, "size": 13, "symbol": "star"}
+    label = f"recommended: {plain(number(best))}"
+    made.add_trace(go.Scatter(x=[at], y=[seen.value], mode="markers", marker=mark, name=label))
+    made.update_xaxes(title=plain(name), **_axis(parameter))
+    made.update_yaxes(title=_title(seen))
+    return made
+
+
+def _two(seen: View, first: str, second: str) -> go.Figure:
+    go = graph_objects()
+    one, two = (_places(seen.space.decision[name], STEPS_OF_TWO) for name in (first, second))
+    pairs = [(a, b) for b in two for a in one]
+    x = _decisions(seen, {first: [a for a, _ in pairs], second: [b for _, b in pairs]})
+    worth, (low, high) = seen.values_at(x), seen.intervals_at(x)
+    made = _empty(seen, [first, second])
+    made.set_subplots(rows=1, cols=2, horizontal_spacing=0.2, subplot_titles=[_title(seen), "± half the 90 % interval"])
+    made.update_layout(margin={"t": 84})  # two titles
+    tried = seen.trials.arrived
+    for column, surface in enumerate((worth, 0.5 * (high - low)), start=1):
+        made.add_trace(
+            go.Heatmap(
+                x=[_label(seen, first, place) for place in one],
+                y=[_label(seen, second, place) for place in two],
+                z=surface.reshape(len(two), len(one)).tolist(),
+                colorscale="Viridis" if column == 1 else "Greys",
+                reversescale=column == 1 and seen.sign < 0,  # bright is better, whichever way better is
+                colorbar={"x": 0.4 if column == 1 else 1.0, "thickness": 10},
+                zsmooth="best" if _smooth(seen, first) and _smooth(seen, second) else False,
+            ),
+            row=1,
+            col=column,
+        )
+        for rows, mark, label in (
+            ([trial.decision for trial in tried], {"color": QUIET, "size": 5}, "tried"),
+            ([seen.decision], {"color": "#ff5a36", "size": 13, "symbol": "star"}, "recommended"),
+        ):
+            made.add_trace(
+                go.Scatter(
+                    x=[_label(seen, first, row[first]) for row in rows],
+                    y=[_label(seen, second, row[second]) for row in rows],
+                    mode="markers",
+                    marker=mark,
+                    name=label,
+                    showlegend=column == 1,
+                ),
+                row=1,
+                col=column,
+            )
+        made.update_xaxes(title=plain(first), **_axis(seen.space.decision[first]), row=1, col=column)
+        made.update_yaxes(title=plain(second), **_axis(seen.space.decision[second]), row=1, col=column)
+    return made
+
+
+def _empty(seen: View, names: list[str]) -> go.Figure:
+    text = f"Estimated {objective_name(seen.objective)} of every choice, from what has arrived."
+    rest = [f"{plain(n)} = {plain(number(v))}" for n, v in seen.decision.items() if n not in names]
+    if rest:
+        text += f" The other decisions are as recommended: {', '.join(rest)}."
+    return figure(f"What each {plain(names[0])} is worth" if len(names) == 1 else "What each choice is worth", text)
+
+
+def _title(seen: View) -> str:
+    return objective_name(seen.objective)
+
+
+def _places(parameter: Parameter, steps: int) -> list[Value]:
+    if isinstance(parameter, Categorical):
+        return list(parameter.choices)
+    unit = torch.linspace(0.0, 1.0, steps, dtype=torch.float64)
+    places = [parameter.from_unit(u[None].numpy()) for u in unit]
+    return sorted(set(places)) if isinstance(parameter, Integer) else list(places)
+
+
+def _decisions(seen: View, columns: dict[str, list[Value]]) -> Tensor:
+    """Return the recommended decision with some of its values replaced, encoded; `"b d"`."""
+    count = len(next(iter(columns.values())))
+    rows = [{**seen.decision, **{name: values[at] for name, values in columns.items()}} for at in range(count)]
+    return seen.space.encode_decisions(rows)
+
+
+def _label(seen: View, name: str, value: Value) -> Any:
+    return plain(value) if isinstance(seen.space.decision[name], Categorical) else value
+
+
+def _smooth(seen: View, name: str) -> bool:
+    parameter = seen.space.decision[name]
+    return not isinstance(parameter, Categorical) and not parameter.log
+
+
+def _axis(parameter: Parameter) -> dict[str, Any]:
+    if isinstance(parameter, Categorical):
+        return {"type": "category"}
+    return {"type": "log" if parameter.log else "linear"}

@@ -1,0 +1,107 @@
+"""What a study says as plain data: the same fields on the command line with `--json` and over HTTP."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from windward.space.space import Space
+from windward.study.declare import declaration_of
+from windward.study.study import Study, utc_now
+from windward.trials.records import Recommendation, Suggestion, Trial
+from windward.trials.trials import Trials
+
+TIMES = ("asked_at", "context_at", "told_at")
+
+
+def suggestion(found: Suggestion) -> dict[str, Any]:
+    """Return a suggestion."""
+    return {
+        "id": found.id,
+        "decision": dict(found.decision),
+        "context": None if found.context is None else dict(found.context),
+    }
+
+
+def recommendation(found: Recommendation) -> dict[str, Any]:
+    """Return a recommendation with the contexts it was judged on and their weights."""
+    return {
+        "decision": dict(found.decision),
+        "value": found.value,
+        "interval": list(found.interval),
+        "contexts": [dict(context) for context in found.contexts],
+        "reference": list(found.reference),
+        "adversary": list(found.adversary),
+    }
+
+
+def trial(one: Trial, now: datetime) -> dict[str, Any]:
+    """Return a trial, with its age in seconds while nothing has come back."""
+    age = None if one.state != "pending" or one.asked_at is None else (now - one.asked_at).total_seconds()
+    return {
+        "id": one.id,
+        "state": one.state,
+        "decision": dict(one.decision),
+        "planned": None if one.planned is None else dict(one.planned),
+        "context": dict(one.context),
+        "context_planned": None if one.context_planned is None else dict(one.context_planned),
+        "context_source": one.context_source,
+        "value": one.value,
+        "noise": one.noise,
+        "set_aside": one.set_aside,
+        "lost": one.lost,
+        "delay": one.delay,
+        "age": age,
+        **{name: _time(getattr(one, name)) for name in TIMES},
+    }
+
+
+def counts(trials: Trials) -> dict[str, int]:
+    """Return how many trials are in each state; the told are those that arrived and those that await their context."""
+    states = [one.state for one in trials]
+    found = {state: states.count(state) for state in ("told", "pending", "lost")}
+    waiting = {"arrived": len(trials.arrived), "awaiting_context": len(trials.awaiting_context)}
+    return {"trials": len(trials), **found, **waiting}
+
+
+def missing_context(trials: Trials, id: int) -> list[str]:
+    """Return which parts of its context a trial's value waits for; none before there is a value."""
+    one = trials[id]
+    return [] if one.value is None else [name for name in trials.space.context if name not in one.context]
+
+
+def status(study: Study) -> dict[str, Any]:
+    """Return a study's declaration, its counts and its pending trials, oldest first."""
+    study.sync()
+    trials, now = study.trials, utc_now()
+    return {
+        **declaration_of(study),
+        "revision": study.revision,
+        "counts": counts(trials),
+        "pending": [trial(one, now) for one in trials.pending],
+        "awaiting_context": [trial(one, now) for one in trials.awaiting_context],
+    }
+
+
+def csv_text(space: Space, trials: Iterable[Trial]) -> str:
+    """Return trials as CSV, one row each; `windward import` reads it back."""
+    names = [f"decision.{name}" for name in space.decision] + [f"context.{name}" for name in space.context]
+    fields = ("value", "noise", "state", "set_aside", "lost", "delay", "context_source", *TIMES)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["id", *names, *fields])
+    for one in trials:
+        row = [one.decision[name] for name in space.decision] + [one.context.get(name) for name in space.context]
+        cells: list[Any] = [one.id, *row]
+        for field in fields:
+            entry = getattr(one, field)
+            cells.append(_time(entry) if field in TIMES else entry)
+        writer.writerow(["" if cell is None else cell for cell in cells])
+    return out.getvalue()
+
+
+def _time(when: datetime | None) -> str | None:
+    return None if when is None else when.isoformat()

@@ -1,0 +1,272 @@
+"""`windward report`: one self-contained HTML file, readable offline by a person who knows the problem, not the method.
+
+All text that users brought is escaped; figures are JSON in script elements that no browser runs; the page's own policy
+allows its two scripts by their hashes and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING
+
+from windward.basics.codec import encode
+from windward.basics.errors import ArgumentError, IncompatibleError, TrialError
+from windward.basics.speech import ages, and_list, counted, number
+from windward.present import plots
+from windward.present.plots.style import graph_objects
+from windward.present.sentences import advised, basis, objective_name
+from windward.space.parameters import Categorical, Integer, Parameter
+from windward.study.study import Study, utc_now
+from windward.trials.records import Trial
+from windward.version import __version__
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+# Rows of the table that are in sight; the rest opens on a click.
+IN_SIGHT = 25
+# Pending and lost trials told one by one.
+MOST_LISTED = 20
+# Decisions drawn one by one where there are more than two.
+MOST_DECISIONS = 6
+START = """
+for (const node of document.querySelectorAll('script[type="application/json"]')) {
+  const figure = JSON.parse(node.textContent);
+  figure.layout.title = undefined;
+  figure.layout.margin.t -= 28;  // the title goes, those of its parts stay
+  Plotly.newPlot(node.dataset.place, figure.data, figure.layout, {responsive: true, displaylogo: false});
+}
+"""
+
+
+def write_report(study: Study, path: str | Path) -> None:
+    """Write the report of a study."""
+    target = Path(path)
+    if target.is_dir() or not target.absolute().parent.is_dir():
+        raise ArgumentError(f"report {str(path)!r}: name a file in a folder that exists.")
+    text = report_html(study)
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ArgumentError(
+            f"report {str(path)!r}: cannot be written ({error.strerror or error}); name another file, or make room for it."
+        ) from error
+
+
+def report_html(study: Study) -> str:
+    """Return the report of a study as one HTML document."""
+    graph_objects()  # a missing plotly is named before anything is fitted
+    from plotly.offline import get_plotlyjs
+
+    study.sync()
+    drawn, missing = _figures(study)
+    plotly = get_plotlyjs().replace("</script", "<\\/script")
+    page = Template(resources.files("windward.present.pages").joinpath("report.html").read_text(encoding="utf-8"))
+    return page.substitute(
+        title=text(f"{study.name}: report"),
+        name=text(study.name),
+        subtitle=text(f"{_goal(study)} Written {_when(utc_now())}."),
+        now=_now(study),
+        decided=_decided(study),
+        figures=_figure_sections(drawn, missing),
+        trials=_trials(study),
+        settings=_settings(study),
+        footer=text(f"Made by Windward {__version__}. This file needs no network."),
+        data="\n".join(
+            f'<script type="application/json" data-place="figure-{name}">{embedded(figure.to_json())}</script>'
+            for name, figure in drawn.items()
+        ),
+        plotly=plotly,
+        start=START,
+        script_hashes=" ".join(_hash(script) for script in (plotly, START)),
+    )
+
+
+def text(value: object) -> str:
+    """Return text as HTML shows it, whatever is in it."""
+    return html.escape(str(value), quote=True)
+
+
+def embedded(data: str) -> str:
+    """Return JSON text that can stand inside a script element: nothing in it can end the element."""
+    for sign in "<>&\u2028\u2029":
+        data = data.replace(sign, f"\\u{ord(sign):04x}")
+    return data
+
+
+def _hash(script: str) -> str:
+    # The browser sees a file with \n alone: hashes are of the text as it is written.
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def _goal(study: Study) -> str:
+    word = "highest" if study.direction == "maximize" else "lowest"
+    names = and_list(list(study.space.decision))
+    return f"Choosing {names} for the {word} value."
+
+
+def _now(study: Study) -> str:
+    try:
+        found = study.recommend()
+    except TrialError:
+        return (
+            '<section class="now none"><h2>What to do now</h2><p class="do">There is no recommendation yet.</p>'
+            f"<p>{text(basis(study.trials))}</p></section>"
+        )
+    said = advised(study, found)
+    rest = "".join(f"<p>{text(line)}</p>" for line in said.lines()[1:])
+    return f'<section class="now"><h2>What to do now</h2><p class="do">{text(said.decision)}</p>{rest}</section>'
+
+
+def _decided(study: Study) -> str:
+    trials = study.trials
+    asked = [trial for trial in trials if trial.asked_at is not None]
+    lines = []
+    if asked:
+        first, last = asked[0], asked[-1]
+        assert first.asked_at is not None and last.asked_at is not None
+        between = f"were asked for between {_when(first.asked_at)} and {_when(last.asked_at)}"
+        lines.append(
+            f"{counted(len(asked), 'decision')} {between}; the last was {_values(last.planned or last.decision)}."
+            if len(asked) > 1
+            else f"One decision was asked for, {_when(first.asked_at)}: {_values(first.planned or first.decision)}."
+        )
+    added = len(trials) - len(asked)
+    if added:
+        lines.append(f"{counted(added, 'finished trial')} {'was' if added == 1 else 'were'} added from before.")
+    told = [trial for trial in trials if trial.value is not None]
+    if told:
+        sign = trials.sign
+        best = max(told, key=lambda trial: sign * (trial.value or 0.0))
+        where = f", with {_values(best.context)}" if best.context else ""
+        lines.append(f"The best single result so far is {number(best.value)}, for {_values(best.decision)}{where}.")
+    lost = trials.lost
+    items = [
+        f"Trial {t.id} was asked {_age(t)} ago and has not come back: {_values(t.decision)}." for t in trials.pending
+    ]
+    items += [f"Trial {t.id} was given up: {t.lost}.{_aside(t)}" for t in lost]
+    more = len(items) - MOST_LISTED
+    items = items[:MOST_LISTED] + ([f"And {more} more, in the table below."] if more > 0 else [])
+    listed = f"<ul>{''.join(f'<li>{text(item)}</li>' for item in items)}</ul>" if items else ""
+    body = "".join(f"<p>{text(line)}</p>" for line in lines) or "<p>Nothing has been asked yet.</p>"
+    return body + listed
+
+
+def _figures(study: Study) -> tuple[dict[str, go.Figure], list[str]]:
+    """Return the figures that can be drawn, and why others cannot."""
+    drawn: dict[str, go.Figure] = {}
+    missing = []
+    names = list(study.space.decision)
+    for kind, draw in plots.FIGURES.items():
+        try:
+            if kind == "landscape" and len(names) > 2:  # one by one: a plane through many dimensions misleads
+                for place, name in enumerate(names[:MOST_DECISIONS]):
+                    drawn[f"landscape-{place}"] = plots.landscape(study, name)
+            else:
+                drawn[kind] = draw(study)
+        except (TrialError, IncompatibleError) as error:
+            missing.append(str(error))
+    return drawn, missing
+
+
+def _figure_sections(drawn: Mapping[str, go.Figure], missing: Sequence[str]) -> str:
+    # Titles and captions come from windward.plots, which has escaped the user's part of them for plotly already.
+    parts = [
+        f'<section><h3>{figure.layout.title.text}</h3><p class="caption">{figure.layout.meta["caption"]}</p>'
+        f'<div class="figure" id="figure-{name}" role="img" aria-label="{text(html.unescape(figure.layout.title.text))}">'
+        "</div></section>"
+        for name, figure in drawn.items()
+    ]
+    reasons = dict.fromkeys(missing)
+    parts += [f'<p class="note">Not drawn: {text(reason)}</p>' for reason in reasons]
+    return "\n".join(parts)
+
+
+def _trials(study: Study) -> str:
+    trials = list(study.trials)
+    if not trials:
+        return "<p>None yet.</p>"
+    heads = ["trial", *study.space.decision, *study.space.context, "value", "state", "asked", "came back"]
+    recent = trials[::-1]
+    table = _table(heads, [_row(study, trial) for trial in recent[:IN_SIGHT]])
+    if len(recent) > IN_SIGHT:
+        rest = _table(heads, [_row(study, trial) for trial in recent[IN_SIGHT:]])
+        table += f"<details><summary>The {len(recent) - IN_SIGHT} before these</summary>{rest}</details>"
+    return f'<p class="note">The newest first.</p>{table}'
+
+
+def _aside(trial: Trial) -> str:
+    if trial.set_aside is None:
+        return ""
+    return f" Its value, {number(trial.set_aside)}, is set aside until its context is known."
+
+
+def _row(study: Study, trial: Trial) -> tuple[str, list[str]]:
+    state = {"told": "arrived", "pending": "on the way", "lost": f"lost: {trial.lost}"}[trial.state]
+    if trial.state == "told" and not study.trials.knows_context(trial):
+        state = "waits for its context"
+    cells = [
+        str(trial.id),
+        *(number(trial.decision[name]) for name in study.space.decision),
+        *(number(trial.context[name]) if name in trial.context else "" for name in study.space.context),
+        "" if trial.value is None else number(trial.value),
+        state,
+        "added" if trial.asked_at is None else _when(trial.asked_at),
+        "" if trial.told_at is None else _when(trial.told_at),
+    ]
+    return trial.state, cells
+
+
+def _table(heads: Sequence[str], rows: Iterable[tuple[str, list[str]]]) -> str:
+    head = "".join(f'<th scope="col">{text(each)}</th>' for each in heads)
+    body = "".join(
+        f'<tr class="{state}">' + "".join(f"<td>{text(cell)}</td>" for cell in cells) + "</tr>" for state, cells in rows
+    )
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _settings(study: Study) -> str:
+    objective = study.policy.report.objective or study.policy.objective
+    rows = [("decision", name, _range(parameter)) for name, parameter in study.space.decision.items()]
+    rows += [("context", name, _range(parameter)) for name, parameter in study.space.context.items()]
+    body = "".join("<tr>" + "".join(f'<td class="text">{text(cell)}</td>' for cell in row) + "</tr>" for row in rows)
+    rules = "".join(f"<li>{text(constraint)}</li>" for constraint in study.space.constraints)
+    parts = text(json.dumps(encode(study.policy), indent=2, ensure_ascii=False))
+    return (
+        f'<table><thead><tr><th class="text">kind</th><th class="text">name</th><th class="text">range</th></tr></thead>'
+        f"<tbody>{body}</tbody></table>"
+        + (f"<p>Constraints:</p><ul>{rules}</ul>" if rules else "")
+        + f"<p>The study looks at: {text(objective_name(objective))}. Direction: {text(study.direction)}. "
+        f"Seed: {study.seed}.</p><details><summary>The whole policy</summary><pre>{parts}</pre></details>"
+    )
+
+
+def _range(parameter: Parameter) -> str:
+    if isinstance(parameter, Categorical):
+        return "one of " + ", ".join(str(choice) for choice in parameter.choices)
+    low, high = (None if end is None else number(end) for end in (parameter.low, parameter.high))
+    span = (
+        f"{low} to {high}" if low and high else f"{low} or more" if low else f"{high} or less" if high else "any number"
+    )
+    kind = "whole numbers, " if isinstance(parameter, Integer) else ""
+    return kind + span + (", on a log scale" if parameter.log else "")
+
+
+def _values(values: Mapping[str, object]) -> str:
+    return and_list([f"{name} = {number(value)}" for name, value in values.items()])
+
+
+def _when(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def _age(trial: Trial) -> str:
+    return ages(None if trial.asked_at is None else (utc_now() - trial.asked_at).total_seconds())

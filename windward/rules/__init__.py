@@ -1,0 +1,1 @@
+"""Rules beside the objective: which context to evaluate."""

@@ -1,0 +1,1 @@
+"""Where the next decision may be, and the best one there by an acquisition."""

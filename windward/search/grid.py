@@ -1,0 +1,66 @@
+"""Maximizing an acquisition over every point of a regular grid."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from windward.basics import arguments
+from windward.basics.errors import SolverError
+from windward.search.acquisition import Acquisition
+from windward.search.choice import best_of
+from windward.search.region import LEAST_DISTANCE, Region
+from windward.space.parameters import Categorical, Integer
+from windward.space.space import Space
+
+
+@dataclass(frozen=True)
+class OverGrid:
+    """Evaluate every point of a regular grid, `per_parameter` points along each real parameter, and take the best.
+
+    `apart` is as in `MultiStart`.
+    """
+
+    per_parameter: int = 32
+    apart: float = LEAST_DISTANCE
+
+    def __post_init__(self) -> None:
+        arguments.whole("OverGrid", "per_parameter", self.per_parameter, low=2)
+        arguments.number("OverGrid", "apart", self.apart, low=0.0, high=1.0)
+
+    def most_decisions(self, space: Space) -> int:
+        """Return how many decisions the grid has, counted without making it; whole numbers may have fewer."""
+        return math.prod(p.width if isinstance(p, Categorical) else self.per_parameter for p in space.decision.values())
+
+    def lowered(self, space: Space, seen: int, most: int) -> str | None:
+        """Return how to write it so that the grid has at most so many decisions; it has two along each at least."""
+        axes = [p.width for p in space.decision.values() if isinstance(p, Categorical)]
+        numeric = len(space.decision) - len(axes)
+        per_parameter = int((most / math.prod(axes)) ** (1.0 / numeric) + 1e-9) if numeric else 0
+        return f"lower per_parameter to {per_parameter:,}" if per_parameter >= 2 else "use MultiStart()"
+
+    def points(self, region: Region) -> Tensor:
+        """Return the grid inside the region; `"n d"`."""
+        ladder = torch.linspace(0.0, 1.0, self.per_parameter, dtype=torch.float64)[:, None]
+        options = {}
+        for name, parameter in region.space.decision.items():
+            if isinstance(parameter, Categorical):
+                options[name] = torch.eye(parameter.width, dtype=torch.float64)
+            elif isinstance(parameter, Integer):
+                options[name] = torch.from_numpy(parameter.to_unit(np.unique(parameter.nearest(ladder.numpy()))))
+            else:
+                options[name] = ladder
+        points = region.assemble(options)
+        inside = points[region.feasible(points)]
+        if len(inside) == 0:
+            raise SolverError(
+                f"OverGrid(per_parameter={self.per_parameter}): no grid point satisfies the constraints; use a finer grid."
+            )
+        return inside
+
+    def __call__(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> Tensor:
+        return best_of(acquisition, self.points(region), replace(region, apart=self.apart))

@@ -1,0 +1,18 @@
+"""Declared decision and context parameters: the only place where user values and tensors meet."""
+
+from windward.space.parameters import Categorical, Integer, Linear, Parameter, Real, Value
+from windward.space.space import Given, Roles, Space, accepted_before, few
+
+__all__ = [
+    "Categorical",
+    "Given",
+    "Integer",
+    "Linear",
+    "Parameter",
+    "Real",
+    "Roles",
+    "Space",
+    "Value",
+    "accepted_before",
+    "few",
+]

@@ -1,0 +1,395 @@
+"""Declared decision and context parameters: the only place where user values and tensors meet.
+
+Decisions live in the unit cube: a `Real` or `Integer` is one column, (t(v) - t(low)) / (t(high) - t(low)) with
+t = log where `log=True`, a `Categorical` is one one-hot column per choice. Contexts keep their own units
+(log parameters in log units, categories one-hot), so that a Wasserstein radius or an MMD length-scale means what
+the user thinks it means; a surrogate scales columns for itself.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from windward.basics import arguments
+from windward.basics.errors import SpaceError
+from windward.basics.speech import shown
+from windward.space.parameters import Categorical, Integer, Linear, Parameter, Real, Value, check_value
+
+Values = Mapping[str, Value]
+
+logger = logging.getLogger("windward")
+
+# How far, relative to the largest sizes of its terms, a decision may break a linear constraint: rounding of sums alone.
+CONSTRAINT_SLACK = 1e-9
+# Of a whole number with more steps than this, one step is less than that slack.
+MOST_STEPS = 10**9
+
+# Whether the space being made was accepted before: see `accepted_before`.
+_accepted_before: ContextVar[bool] = ContextVar("accepted_before", default=False)
+
+
+@dataclass(frozen=True)
+class Given:
+    """A context as far as it is known: `values[k]` where `known[k]`, zero elsewhere."""
+
+    values: Tensor
+    known: Tensor
+
+    @property
+    def complete(self) -> bool:
+        """Whether every column is known (also when there is no column at all)."""
+        return bool(self.known.all())
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What a surrogate needs to know of columns: which share a length-scale, and what one unit is (None: ask the data)."""
+
+    x_groups: tuple[int, ...]
+    x_scales: tuple[float, ...]
+    c_groups: tuple[int, ...]
+    c_scales: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Space:
+    """Decision parameters, context parameters and linear constraints on decisions.
+
+    >>> space = Space(decision={"order": Real(0, 10)}, context={"demand": Real()})
+    >>> space.encode_decisions([{"order": 2.5}])
+    tensor([[0.2500]], dtype=torch.float64)
+    """
+
+    decision: Mapping[str, Parameter]
+    context: Mapping[str, Parameter] = field(default_factory=dict)
+    constraints: Sequence[Linear] = ()
+
+    def __post_init__(self) -> None:
+        for role in ("decision", "context"):
+            object.__setattr__(self, role, MappingProxyType(_checked(role, getattr(self, role))))
+        if not self.decision:
+            raise SpaceError("Space(decision={}): a space needs at least one decision parameter.")
+        shared = sorted(set(self.decision) & set(self.context))
+        if shared:
+            raise SpaceError(f"Space: {shared} name both a decision and a context; give one of them another name.")
+        for name, parameter in self.decision.items():
+            if not isinstance(parameter, Categorical) and (parameter.low is None or parameter.high is None):
+                raise SpaceError(
+                    f"Space(decision={{{shown(name)}: {shown(parameter)}}}): a decision needs both bounds."
+                )
+        constraints = tuple(self.constraints) if isinstance(self.constraints, Iterable) else (None,)
+        if not all(isinstance(constraint, Linear) for constraint in constraints):
+            raise SpaceError(f"Space(constraints={shown(self.constraints)}): give a list of Linear(...).")
+        object.__setattr__(self, "constraints", constraints)
+        for constraint in self.constraints:
+            constraint.check(self.decision)
+        if self.constraints and not _accepted_before.get():
+            self._check_feasible()
+
+    def __repr__(self) -> str:
+        rest = f", constraints={list(self.constraints)!r}" if self.constraints else ""
+        return f"Space(decision={dict(self.decision)!r}, context={dict(self.context)!r}{rest})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Space) and (dict(self.decision), dict(self.context), self.constraints) == (
+            dict(other.decision),
+            dict(other.context),
+            other.constraints,
+        )
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.decision.items()), tuple(self.context.items()), self.constraints))
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a mappingproxy does not pickle; process pools need spaces that do
+        return (_accepted, (dict(self.decision), dict(self.context), self.constraints))
+
+    # -- columns ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def decision_width(self) -> int:
+        """Number of decision columns, d."""
+        return sum(parameter.width for parameter in self.decision.values())
+
+    @cached_property
+    def context_width(self) -> int:
+        """Number of context columns, k."""
+        return sum(parameter.width for parameter in self.context.values())
+
+    @cached_property
+    def decision_columns(self) -> Mapping[str, slice]:
+        """Where each decision parameter's columns are."""
+        return _columns(self.decision)
+
+    @cached_property
+    def context_columns(self) -> Mapping[str, slice]:
+        """Where each context parameter's columns are."""
+        return _columns(self.context)
+
+    @cached_property
+    def context_bounds(self) -> tuple[Tensor, Tensor]:
+        """Declared bounds of the context columns, infinite where there are none; `"k"` each."""
+        pairs = [pair for parameter in self.context.values() for pair in parameter.own_bounds()]
+        table = torch.tensor(pairs, dtype=torch.float64).reshape(-1, 2)
+        return table[:, 0], table[:, 1]
+
+    @cached_property
+    def roles(self) -> Roles:
+        """Column groups and scales for a surrogate; a one-hot step counts as one unit."""
+        x_groups, c_groups, x_scales, c_scales = [], [], [], []
+        for index, parameter in enumerate(self.decision.values()):
+            x_groups += [index] * parameter.width
+            x_scales += [2**0.5 if isinstance(parameter, Categorical) else 1.0] * parameter.width
+        for index, parameter in enumerate(self.context.values(), start=len(self.decision)):
+            c_groups += [index] * parameter.width
+            spans = [high - low for low, high in parameter.own_bounds()]
+            c_scales += [2**0.5 if isinstance(parameter, Categorical) else _finite(span) for span in spans]
+        return Roles(tuple(x_groups), tuple(x_scales), tuple(c_groups), tuple(c_scales))
+
+    def without_context(self) -> Space:
+        """Return the same decisions with no context at all."""
+        return _accepted(self.decision, {}, self.constraints)
+
+    # -- user values to tensors and back ---------------------------------------------------------------------------
+
+    def encode_decisions(self, decisions: Sequence[Values]) -> Tensor:
+        """Return `"n d"` in the unit cube (outside it for values that were kept although outside their bounds)."""
+        blocks = [
+            parameter.to_unit([decision[name] for decision in decisions]) for name, parameter in self.decision.items()
+        ]
+        return torch.from_numpy(np.concatenate(blocks, axis=1))
+
+    def decode_decision(self, x: Tensor) -> dict[str, Value]:
+        """Return the user values at one point `"d"` of the unit cube, rounded and clamped to what is valid."""
+        row = x.detach().cpu().numpy()
+        return {
+            name: parameter.from_unit(row[self.decision_columns[name]]) for name, parameter in self.decision.items()
+        }
+
+    def snap(self, x: Tensor) -> Tensor:
+        """Return `x` `"n d"` moved to the nearest valid decisions: integers rounded, categories one-hot."""
+        result = x.clamp(0.0, 1.0)
+        for name, parameter in self.decision.items():
+            columns = self.decision_columns[name]
+            if isinstance(parameter, Categorical):
+                best = x[:, columns].argmax(-1)
+                result[:, columns] = torch.nn.functional.one_hot(best, parameter.width).to(x)
+            elif isinstance(parameter, Integer):
+                rounded = parameter.nearest(result[:, columns].cpu().numpy())
+                result[:, columns] = torch.from_numpy(parameter.to_unit(rounded)).to(x)
+        return result
+
+    def encode_contexts(self, contexts: Sequence[Values]) -> Tensor:
+        """Return `"n k"` in the contexts' own units."""
+        if not self.context:
+            return torch.zeros(len(contexts), 0, dtype=torch.float64)
+        blocks = [parameter.to_own([context[name] for context in contexts]) for name, parameter in self.context.items()]
+        return torch.from_numpy(np.concatenate(blocks, axis=1))
+
+    def decode_context(self, c: Tensor) -> dict[str, Value]:
+        """Return the user values of one context `"k"`."""
+        row = c.detach().cpu().numpy()
+        return {name: parameter.from_own(row[self.context_columns[name]]) for name, parameter in self.context.items()}
+
+    def encode_given(self, context: Values | None) -> Given:
+        """Return a partly known context, checked by `check_context(..., partial=True)` before."""
+        values = torch.zeros(self.context_width, dtype=torch.float64)
+        known = torch.zeros(self.context_width, dtype=torch.bool)
+        for name, value in (context or {}).items():
+            columns = self.context_columns[name]
+            values[columns] = torch.from_numpy(self.context[name].to_own([value])[0])
+            known[columns] = True
+        return Given(values, known)
+
+    # -- checks ----------------------------------------------------------------------------------------------------
+
+    def check_decision(
+        self, call: str, decision: object, *, partial: bool = False, planned: bool = True
+    ) -> dict[str, Value]:
+        """Return a clean copy of a decision; `planned` ones obey bounds and constraints, done ones follow `outside`."""
+        clean = _check_values(call, "decision", self.decision, decision, partial=partial, strict=planned)
+        if planned and not partial:
+            for constraint in self.constraints:
+                constraint.check_values(call, clean, self.decision, CONSTRAINT_SLACK)
+        return clean
+
+    def check_context(self, call: str, context: object, *, partial: bool = False) -> dict[str, Value]:
+        """Return a clean copy of a context; values outside their bounds follow the parameter's `outside`."""
+        return _check_values(call, "context", self.context, context, partial=partial, strict=False)
+
+    def constraint_rows(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return `(rows, lower, upper)` with lower <= rows @ x <= upper on the unit cube, each row of norm one."""
+        return _constraint_rows(self.decision, self.constraints)
+
+    @cached_property
+    def whole_steps(self) -> NDArray[np.float64]:
+        """How many steps of one each column has from 0 to 1, 0 for those that are no constrained whole numbers; `"d"`."""
+        return _whole_steps(self.decision, self.constraints)
+
+    def constrained_wholes(self) -> list[str]:
+        """Return the names of the whole numbers that a constraint holds."""
+        named = {name for constraint in self.constraints for name in constraint.coefficients}
+        return [name for name, parameter in self.decision.items() if name in named and isinstance(parameter, Integer)]
+
+    def _check_feasible(self) -> None:
+        state = _feasibility(tuple(self.decision.items()), tuple(self.constraints))
+        if state == "empty":
+            raise SpaceError(f"Space(constraints={shown(list(self.constraints))}): no decision satisfies them all.")
+        if state == "no whole numbers":
+            names = few(self.constrained_wholes())
+            raise SpaceError(
+                f"Space(constraints={shown(list(self.constraints))}): no decision satisfies them all, because {names} must be "
+                "whole; there are fractions that would. Widen the constraints, or declare Real(...) where fractions make sense."
+            )
+
+
+@contextmanager
+def accepted_before() -> Iterator[None]:
+    """Make spaces that were accepted when they were first made: whether a decision meets their constraints is not asked again.
+
+    An older Windward accepted constraints that no whole numbers meet; what its logs hold must stay readable.
+    """
+    token = _accepted_before.set(True)
+    try:
+        yield
+    finally:
+        _accepted_before.reset(token)
+
+
+def _accepted(
+    decision: Mapping[str, Parameter], context: Mapping[str, Parameter], constraints: Sequence[Linear]
+) -> Space:
+    with accepted_before():
+        return Space(decision, context, constraints)
+
+
+@lru_cache(maxsize=256)
+def _feasibility(
+    decision: tuple[tuple[str, Parameter], ...], constraints: tuple[Linear, ...]
+) -> Literal["empty", "no whole numbers", "found", "undecided"]:
+    """Return whether a decision satisfies the constraints; where a second does not decide it, a note is logged."""
+    from windward.space.polytope import (  # here: it imports scipy.optimize, which most spaces never need
+        SECONDS,
+        Polytope,
+    )
+
+    polytope = Polytope(*_constraint_rows(dict(decision), constraints))
+    if polytope.interior is None:
+        return "empty"
+    steps = _whole_steps(dict(decision), constraints)
+    if not steps.any():
+        return "found"
+    found = polytope.on_grid(steps)
+    if not found.decided:
+        logger.warning(
+            "Space(constraints=%s): %g s did not decide whether whole numbers satisfy them all; if none do, ask will say so.",
+            shown(list(constraints)),
+            SECONDS,
+        )
+        return "undecided"
+    return "no whole numbers" if found.point is None else "found"
+
+
+def _constraint_rows(decision: Mapping[str, Parameter], constraints: Sequence[Linear]) -> tuple[Tensor, Tensor, Tensor]:
+    columns = _columns(decision)
+    rows = torch.zeros(len(constraints), sum(p.width for p in decision.values()), dtype=torch.float64)
+    lower = torch.full((len(constraints),), -torch.inf, dtype=torch.float64)
+    upper = torch.full_like(lower, torch.inf)
+    for index, constraint in enumerate(constraints):
+        offset = 0.0
+        for name, coefficient in constraint.coefficients.items():
+            low, high = decision[name].own_bounds()[0]
+            rows[index, columns[name]] = coefficient * (high - low)
+            offset += coefficient * low
+        size = float(rows[index].norm())  # rows of norm one: slack then means the same for every unit
+        rows[index] /= size
+        lower[index] = -torch.inf if constraint.lower is None else (constraint.lower - offset) / size
+        upper[index] = torch.inf if constraint.upper is None else (constraint.upper - offset) / size
+    return rows, lower, upper
+
+
+def _whole_steps(decision: Mapping[str, Parameter], constraints: Sequence[Linear]) -> NDArray[np.float64]:
+    """Return the steps of each column; what no constraint holds is left free, and so is what has too many to matter."""
+    columns, named = _columns(decision), {name for constraint in constraints for name in constraint.coefficients}
+    steps = np.zeros(sum(parameter.width for parameter in decision.values()))
+    for name in named:
+        parameter = decision[name]
+        if isinstance(parameter, Integer) and parameter.low is not None and parameter.high is not None:
+            count = parameter.high - parameter.low
+            steps[columns[name]] = count if count <= MOST_STEPS else 0.0
+    return steps
+
+
+def _checked(role: str, parameters: object) -> dict[str, Parameter]:
+    if not isinstance(parameters, Mapping):
+        raise SpaceError(f"Space({role}={shown(parameters)}): give a dict from names to Real, Integer or Categorical.")
+    for name, parameter in parameters.items():
+        if not isinstance(name, str) or not name:
+            raise SpaceError(f"Space({role}={{{shown(name)}: ...}}): a parameter's name must be a non-empty string.")
+        if not arguments.is_text(name):
+            raise SpaceError(f"Space({role}={{{shown(name)}: ...}}): a parameter's name must be writable as UTF-8.")
+        if not isinstance(parameter, Real | Integer | Categorical):
+            raise SpaceError(
+                f"Space({role}={{{shown(name)}: {shown(parameter)}}}): give a Real, an Integer or a Categorical."
+            )
+    return dict(parameters)
+
+
+def _columns(parameters: Mapping[str, Parameter]) -> dict[str, slice]:
+    result, start = {}, 0
+    for name, parameter in parameters.items():
+        result[name] = slice(start, start + parameter.width)
+        start += parameter.width
+    return result
+
+
+def _finite(span: float) -> float | None:
+    return span if np.isfinite(span) else None
+
+
+def _check_values(
+    call: str, role: str, parameters: Mapping[str, Parameter], values: object, *, partial: bool, strict: bool
+) -> dict[str, Value]:
+    if not isinstance(values, Mapping):
+        raise SpaceError(f"{call}: {role} must be a dict like {_example(parameters)}, got {shown(values)}.")
+    unknown = [name for name in values if name not in parameters]
+    if unknown:
+        raise SpaceError(f"{call}: unknown {role} {shown(unknown[0])}; the space has {_names(parameters)}.")
+    missing = [name for name in parameters if name not in values]
+    if missing and not partial:
+        raise SpaceError(f"{call}: {role} lacks {shown(missing[0])}; it needs {_names(parameters)}.")
+    return {
+        name: check_value(call, role, name, parameters[name], values[name], strict=strict)
+        for name in parameters
+        if name in values
+    }
+
+
+def few(names: Iterable[str]) -> str:
+    """Return some names for a message, and how many more there are.
+
+    >>> few(["a", "b"]), few("abcdefg")
+    ("'a' and 'b'", "'a', 'b', 'c', 'd' and 3 more")
+    """
+    every = [shown(name, 60) for name in names]
+    parts = every if len(every) <= 5 else [*every[:4], f"{len(every) - 4} more"]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(repr(name) for name in names) or "none (declare it in Space)"
+
+
+def _example(parameters: Mapping[str, Parameter]) -> str:
+    return "{" + ", ".join(f"{shown(name)}: ..." for name in parameters) + "}"

@@ -1,0 +1,1 @@
+"""`Study`, what it asks, tells and runs, and how one is declared."""

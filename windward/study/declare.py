@@ -1,0 +1,250 @@
+"""A study declared as plain data, from a TOML file or a request: its space, its direction, its policy.
+
+    name = "shop"                    direction = "maximize"            seed = 0
+
+    [decision.order]                 [context.demand]                  [policy]
+    part = "Real"                    part = "Real"                     method = "drbo_kde"
+    low = 0                          low = 0                           samples = 64
+    high = 100                       high = 100
+
+Parts are written as `to_json` writes them. A policy is `{"part": "Policy", ...}` by its parts, or `{"method": ...}`, a
+published method with its arguments; left out, it is the study's default. Names are resolved against Windward's own
+tables: nothing that a file or a request says is imported.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from windward import papers
+from windward.basics import arguments
+from windward.basics.codec import decode, encode, table_of, unreadable
+from windward.basics.errors import ArgumentError, WindwardError, did_you_mean
+from windward.basics.speech import shown
+from windward.journal import Journal, check_name
+from windward.parts import OWN_PARTS
+from windward.policy import Policy
+from windward.space.parameters import Categorical, Integer, Linear, Real
+from windward.space.space import Space
+from windward.study.study import Study
+
+FIELDS = ("name", "direction", "seed", "decision", "context", "constraints", "policy")
+# A file this large declares no study; refused before it is parsed.
+LARGEST_FILE = 1_000_000
+KINDS = (Real, Integer, Categorical)
+EXAMPLE = 'part = "Real", low = 0 and high = 100'
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a study is made from; `policy` None is the study's default."""
+
+    name: str
+    space: Space
+    policy: Policy | None = None
+    direction: Literal["maximize", "minimize"] = "maximize"
+    seed: int = 0
+
+    def create(self, journal: str | Journal, *, memory: int | None = None) -> Study:
+        """Make the study in a journal."""
+        return Study(
+            self.space,
+            self.policy,
+            journal=journal,
+            name=self.name,
+            seed=self.seed,
+            direction=self.direction,
+            memory=memory,
+        )
+
+
+def methods() -> dict[str, Callable[..., Policy]]:
+    """Return the published methods by name."""
+    own = {name: entry for name, entry in vars(papers).items() if inspect.isfunction(entry)}
+    return {n: f for n, f in own.items() if not n.startswith("_") and f.__module__ == papers.__name__}
+
+
+def declared(data: object, *, memory: int | None = None) -> Declaration:
+    """Return the declaration in plain data, or raise an error that names what is wrong; `memory` as in `Study`."""
+    if not isinstance(data, Mapping):
+        raise ArgumentError(f"a declaration is a table with {', '.join(FIELDS)}, got {shown(data, 60)}.")
+    unknown = [name for name in data if name not in FIELDS]
+    if unknown:
+        near = did_you_mean(unknown[0], FIELDS)
+        raise ArgumentError(f"a declaration has no field {shown(unknown[0])}{near}; it has {', '.join(FIELDS)}.")
+    _check_there(data)
+    check_name("declaration", data["name"])
+    direction, seed = data.get("direction", "maximize"), data.get("seed", 0)
+    arguments.choice("declaration", "direction", direction, ("maximize", "minimize"))
+    space = Space(
+        _parameters("decision", data["decision"]),
+        _parameters("context", data.get("context", {})),
+        _constraints(data.get("constraints", [])),
+    )
+    with _within("[policy]"):
+        policy = None if data.get("policy") is None else declared_policy(data["policy"])
+    if policy is not None:
+        policy.check(space, memory=memory)
+    return Declaration(data["name"], space, policy, direction, arguments.whole("declaration", "seed", seed, low=0))
+
+
+@contextmanager
+def _within(place: str) -> Iterator[None]:
+    """Put the table in which something is wrong before the error."""
+    try:
+        yield
+    except WindwardError as error:
+        raise type(error)(f"{place}: {error}") from error
+
+
+def _parameters(role: str, data: object) -> dict[str, Any]:
+    """Return the parameters in the tables of decisions or contexts, or raise an error that names the table."""
+    if not isinstance(data, Mapping):
+        raise ArgumentError(
+            f"{role} = {shown(data, 60)}: write one table for each, such as [{role}.name] with {EXAMPLE}."
+        )
+    table, found = {kind.__name__: kind for kind in KINDS}, {}
+    for name, entry in data.items():
+        place = f"[{role}.{name}]"
+        if not isinstance(entry, Mapping):
+            said = f"{name} = {shown(entry, 60)} stands in the table [{role}]"
+            raise ArgumentError(f"{said}; write a table [{role}.{name}] with {EXAMPLE}.")
+        if "part" not in entry:
+            raise ArgumentError(
+                f'{place} needs its kind: write part = "Real", part = "Integer" or part = "Categorical".'
+            )
+        part = entry["part"]
+        if not isinstance(part, str) or part not in table:
+            raise ArgumentError(
+                f"{place}: unknown part {shown(part, 60)}{did_you_mean(part, table)}; a {role} is a Real, an Integer or a "
+                "Categorical."
+            )
+        with _within(place):
+            found[str(name)] = decode(entry, table)
+        if role == "decision" and not isinstance(found[str(name)], Categorical) and not {"low", "high"} <= set(entry):
+            missing = " and ".join(f"{side} = ..." for side in ("low", "high") if side not in entry)
+            raise ArgumentError(f"{place}: a decision needs both bounds; add {missing}.")
+    return found
+
+
+def _constraints(data: object) -> list[Linear]:
+    """Return the constraints in the tables of that name."""
+    if not isinstance(data, list):
+        raise ArgumentError(
+            f"constraints = {shown(data, 60)}: write each as a table [[constraints]], with two brackets, and in it "
+            'part = "Linear", coefficients = {order = 1, stock = 1} and upper = 100.'
+        )
+    found = []
+    for place, entry in enumerate(data, start=1):
+        with _within(f"[[constraints]], the table number {place}"):
+            constraint = decode(entry, {"Linear": Linear})
+            if not isinstance(constraint, Linear):
+                raise ArgumentError(f'{shown(entry, 60)}: a constraint needs part = "Linear".')
+        found.append(constraint)
+    return found
+
+
+def _check_there(data: Mapping[str, Any]) -> None:
+    """Refuse a declaration without a name or a decision, and say where they go."""
+    if "name" not in data:
+        # In TOML what follows a table's heading belongs to that table, until the next heading.
+        for heading, table in _tables(data):
+            if isinstance(table.get("name"), str):
+                raise ArgumentError(
+                    f"the name {shown(table['name'], 60)} is inside the table [{heading}]; write it at the top, before the "
+                    "first table."
+                )
+        raise ArgumentError('a declaration needs a name: write name = "shop" at the top, before the first table.')
+    if not data.get("decision"):
+        raise ArgumentError(
+            "a declaration needs a decision, something you choose: add a table such as [decision.order] with "
+            'part = "Real", low = 0 and high = 100.'
+        )
+
+
+def _tables(data: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the tables of a declaration by their headings."""
+    found = []
+    for role in ("decision", "context", "policy"):
+        if isinstance(data.get(role), Mapping):
+            found.append((role, data[role]))
+            found += [(f"{role}.{name}", entry) for name, entry in data[role].items() if isinstance(entry, Mapping)]
+    return found
+
+
+def declared_policy(data: object) -> Policy:
+    """Return the policy in plain data: by its parts, or a published method by name."""
+    if not isinstance(data, Mapping) or ("part" in data) == ("method" in data):
+        raise ArgumentError(
+            f"policy={shown(data, 60)}: give either a method, such as {{'method': 'sbo_kde'}}, or parts, such as "
+            "{'part': 'Policy', 'context_model': {'part': 'KernelDensity'}}."
+        )
+    table = table_of(OWN_PARTS)
+    if "part" in data:
+        policy = decode(data, table)
+        if not isinstance(policy, Policy):
+            raise ArgumentError(f"policy: part {shown(data['part'])} is no policy; give one with part 'Policy'.")
+        return policy
+    known = methods()
+    name = data["method"]
+    if not isinstance(name, str) or name not in known:
+        raise ArgumentError(
+            f"unknown method {shown(name, 60)}{did_you_mean(name, known)}; known are {', '.join(sorted(known))}."
+        )
+    arguments = {key: decode(value, table) for key, value in data.items() if key != "method"}
+    _check_arguments(name, known[name], arguments)
+    try:
+        return known[name](**arguments)
+    except WindwardError:
+        raise
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise ArgumentError(f"method {shown(name)}: {error}.") from error
+
+
+def _check_arguments(name: str, method: Callable[..., Policy], given: Mapping[str, Any]) -> None:
+    """Refuse an argument that a method has not, and one that it lacks, by name."""
+    own = inspect.signature(method).parameters
+    known = f"it has {', '.join(own)}" if own else "it has no arguments"
+    for key in given:
+        if key not in own:
+            raise ArgumentError(f"method {name!r} has no argument {shown(key, 60)}{did_you_mean(key, own)}; {known}.")
+    for key, parameter in own.items():
+        if key not in given and parameter.default is inspect.Parameter.empty:
+            raise ArgumentError(f"method {name!r} needs the argument {key!r}; {known}.")
+
+
+def declared_in_file(path: Path) -> Declaration:
+    """Return the declaration in a TOML or JSON file."""
+    text = ""
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise ArgumentError(f"{path}: larger than {LARGEST_FILE} bytes; this is no declaration.")
+        text = path.read_text(encoding="utf-8")
+        data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
+        raise ArgumentError(f"{path}: cannot be read: {unreadable(text, error)}.") from error
+    try:
+        return declared(data)
+    except WindwardError as error:
+        raise type(error)(f"{path}: {error}") from error
+
+
+def declaration_of(study: Study) -> dict[str, Any]:
+    """Return a study's declaration as plain data."""
+    space = encode(study.space)
+    return {
+        "name": study.name,
+        "direction": study.direction,
+        "seed": study.seed,
+        "decision": space["decision"],
+        "context": space.get("context", {}),
+        "constraints": space.get("constraints", []),
+        "policy": encode(study.policy),
+    }

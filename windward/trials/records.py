@@ -1,0 +1,130 @@
+"""What was asked and what has come back, as a person reads it: what a study hands out and what it takes in.
+
+A trial has two clocks: its context may be seen before, with or after its value. It trains the surrogate once both are
+there; its context trains the context model as soon as it is seen (unless a rule of the policy chose it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from windward.space.parameters import Value
+
+Values: TypeAlias = Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Tell:
+    """What came back for one trial: see `Study.tell` for the fields."""
+
+    id: int
+    value: float
+    context: Values | None = None
+    noise: float | None = None
+    decision: Values | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True)
+class Past:
+    """A finished trial from elsewhere, such as a line of history; `at` is when it happened, where that is known."""
+
+    decision: Values
+    value: float
+    context: Values | None = None
+    noise: float | None = None
+    at: datetime | None = None
+
+
+ContextSource: TypeAlias = Literal["given", "revealed", "chosen"]
+State: TypeAlias = Literal["pending", "told", "lost"]
+
+# What a trial does not show of itself.
+EMPTY: tuple[object, ...] = ({}, (), frozenset())
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One decision and what is known of its outcome; times are the study's clock.
+
+    `stand_in` is the context imagined for it while its own is not known. `turn` counts the asks before it, `delay` the asks
+    between it and its value: 0 where the value came before the next ask.
+    """
+
+    id: int
+    decision: Mapping[str, Value]
+    planned: Mapping[str, Value] | None = None  # what was asked, where something else was done
+    context: Mapping[str, Value] = field(default_factory=dict)  # as far as it is known
+    context_planned: Mapping[str, Value] | None = None  # given or chosen when it was asked; the context may differ
+    context_seen: frozenset[str] = frozenset()  # the names that were seen, not only planned
+    context_source: ContextSource | None = None
+    stand_in: Mapping[str, Value] | None = None  # imagined when it was asked, for as long as the context is not known
+    value: float | None = None
+    noise: float | None = None  # standard deviation of the value, where the caller knows it
+    set_aside: float | None = None  # a value told without its whole context, of a trial that was given up since
+    lost: str | None = None  # the reason, where it was given up; None again once a value counts
+    asked_at: datetime | None = None  # None for history that was added
+    context_at: datetime | None = None
+    told_at: datetime | None = None
+    turn: int | None = None  # how many were asked before it; None for history that was added
+    delay: int | None = None  # how many were asked after it before its value was told
+    note: str | None = None
+    tags: tuple[str, ...] = ()
+    changed: int = 0  # the last event that said anything of it
+
+    def __repr__(self) -> str:
+        known = {field.name: getattr(self, field.name) for field in fields(self)}
+        shown = ", ".join(
+            f"{name}={value!r}" for name, value in known.items() if value is not None and value not in EMPTY
+        )
+        return f"Trial({shown})"
+
+    @property
+    def state(self) -> State:
+        """`"told"` once it has a value that counts, else `"lost"` or `"pending"`."""
+        if self.value is not None:
+            return "told"
+        return "pending" if self.lost is None else "lost"
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A decision to try. `context` is what is known of it already: given at `ask`, or chosen by the policy's rule."""
+
+    id: int
+    decision: Mapping[str, Value]
+    context: Mapping[str, Value] | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an evaluation returns when it is more than a number: see `Study.tell` for the fields."""
+
+    value: float
+    context: Mapping[str, Value] | None = None
+    noise: float | None = None
+    decision: Mapping[str, Value] | None = None
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A decision with its value by the objective, an interval, and what it is guarded against.
+
+    The interval holds the objective's value with 90 % probability given the contexts' distribution as it is estimated
+    now: it speaks of what is not known of f, not of how far that estimate is from the truth.
+
+    `contexts` are the context points it was judged on, `reference` their weights by the context model, `adversary` the
+    weights it is guarded against: for an expectation or a worst case (`Expected`, `Robust`, `CVaR`, `Minimum`) the value
+    is the expectation under them; for `Satisficing` they are those of the worst case at its radius; for an objective that
+    no single distribution attains (`Tradeoff`, `Sensitivity`), or a missed target, they are the reference.
+    """
+
+    decision: Mapping[str, Value]
+    value: float
+    interval: tuple[float, float]
+    contexts: tuple[Mapping[str, Value], ...] = field(default=(), repr=False)
+    reference: tuple[float, ...] = field(default=(), repr=False)
+    adversary: tuple[float, ...] = field(default=(), repr=False)

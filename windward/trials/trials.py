@@ -1,0 +1,165 @@
+"""What was asked and what has come back: `Trial` is one record, `Trials` the immutable collection a policy sees.
+
+A trial has two clocks: its context may be seen before, with or after its value. It trains the surrogate once both are
+there; its context trains the context model as soon as it is seen (unless a rule of the policy chose it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from windward.space.space import Roles, Space
+from windward.trials.records import Trial
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Observations for a surrogate; `noise` is NaN where it is to be fitted, `floor` set where outcomes are censored.
+
+    `changed` is the last event that said anything of each row; ascending, unless outcomes are censored.
+    """
+
+    x: Tensor  # "n d"
+    c: Tensor  # "n k"
+    y: Tensor  # "n"
+    noise: Tensor  # "n"
+    roles: Roles
+    floor: float | None = None
+    changed: tuple[int, ...] | None = None  # "n"
+
+    def to(self, device: torch.device) -> Dataset:
+        """Return the same on a device."""
+        return replace(self, x=self.x.to(device), c=self.c.to(device), y=self.y.to(device), noise=self.noise.to(device))
+
+    def first(self, count: int) -> Dataset:
+        """Return the first rows."""
+        changed = None if self.changed is None else self.changed[:count]
+        return replace(
+            self, x=self.x[:count], c=self.c[:count], y=self.y[:count], noise=self.noise[:count], changed=changed
+        )
+
+
+@dataclass(frozen=True)
+class Trials:
+    """All trials of a study in order of id. `sign` is -1 where the study minimizes: tensors are always to be maximized."""
+
+    space: Space
+    rows: Sequence[Trial] = ()
+    sign: float = 1.0
+    device: torch.device = torch.device("cpu")  # noqa: RUF009 - immutable; where `dataset` is: what is heavy follows it
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Trial]:
+        return iter(self.rows)
+
+    def __getitem__(self, id: int) -> Trial:
+        if not 0 <= id < len(self.rows):
+            known = f"ids go from 0 to {len(self.rows) - 1}" if self.rows else "there are none yet"
+            raise IndexError(f"no trial {id}; {known}")
+        return self.rows[id]
+
+    def __repr__(self) -> str:
+        return f"Trials({self.counts()})"
+
+    def counts(self) -> str:
+        """Return how many trials are in each state, in words."""
+        states = [trial.state for trial in self.rows]
+        words = [f"{states.count(state)} {state}" for state in ("told", "pending", "lost")]
+        if self.awaiting_context:
+            words[0] += f" ({len(self.awaiting_context)} awaiting context)"
+        return ", ".join(words)
+
+    @cached_property
+    def arrived(self) -> tuple[Trial, ...]:
+        """Trials with a value and a whole context, in order of arrival: a new one comes last."""
+        complete = [trial for trial in self.rows if trial.value is not None and self.knows_context(trial)]
+        return tuple(sorted(complete, key=lambda trial: trial.changed))
+
+    @cached_property
+    def pending(self) -> tuple[Trial, ...]:
+        """Trials without a value that nobody has given up."""
+        return tuple(trial for trial in self.rows if trial.state == "pending")
+
+    @cached_property
+    def lost(self) -> tuple[Trial, ...]:
+        """Trials without a value that somebody has given up."""
+        return tuple(trial for trial in self.rows if trial.state == "lost")
+
+    @cached_property
+    def awaiting_context(self) -> tuple[Trial, ...]:
+        """Trials whose value is there but whose context is not: they cannot train the surrogate yet."""
+        return tuple(trial for trial in self.rows if trial.value is not None and not self.knows_context(trial))
+
+    @cached_property
+    def unresolved(self) -> tuple[Trial, ...]:
+        """Asked trials that cannot train the surrogate: pending, lost, or awaiting their context."""
+        return tuple(
+            trial
+            for trial in self.rows
+            if trial.asked_at is not None and (trial.value is None or not self.knows_context(trial))
+        )
+
+    @cached_property
+    def imaginable(self) -> tuple[Trial, ...]:
+        """Unresolved trials whose context is known or has a stand-in: those whose value can be imagined."""
+        return tuple(trial for trial in self.unresolved if self.placeable(trial))
+
+    @cached_property
+    def asked(self) -> tuple[Trial, ...]:
+        """Trials that were asked, in order: history that was added is not among them."""
+        return tuple(trial for trial in self.rows if trial.asked_at is not None)
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """What has arrived, as tensors, oriented for maximization; row by row as in `arrived`."""
+        values = [trial.value for trial in self.arrived]
+        noise = [float("nan") if trial.noise is None else trial.noise for trial in self.arrived]
+        return Dataset(
+            x=self.decisions(self.arrived),
+            c=self.space.encode_contexts([trial.context for trial in self.arrived]),
+            y=self.sign * torch.tensor(values, dtype=torch.float64),
+            noise=torch.tensor(noise, dtype=torch.float64),
+            roles=self.space.roles,
+            changed=tuple(trial.changed for trial in self.arrived),
+        ).to(self.device)
+
+    @cached_property
+    def seen_contexts(self) -> Tensor:
+        """Whole contexts that nature chose, in order of id: what a context model learns from; `"t k"`."""
+        chosen = [t.context for t in self.rows if self.knows_context(t) and t.context_source != "chosen"]
+        return self.space.encode_contexts(chosen)
+
+    @property
+    def contexts_seen(self) -> int:
+        """How many contexts nature has shown: the t of every schedule."""
+        return len(self.seen_contexts)
+
+    def decisions(self, rows: Sequence[Trial]) -> Tensor:
+        """Return the decisions of some trials in the unit cube; `"n d"`."""
+        if not rows:
+            return torch.zeros(0, self.space.decision_width, dtype=torch.float64)
+        return self.space.encode_decisions([trial.decision for trial in rows])
+
+    def likely_contexts(self, rows: Sequence[Trial]) -> Tensor:
+        """Return the contexts of some trials, the stand-in wherever a part of one is not known yet; `"n k"`."""
+        return self.space.encode_contexts([{**(trial.stand_in or {}), **trial.context} for trial in rows])
+
+    def placeable(self, trial: Trial) -> bool:
+        """Whether every context parameter of the trial is known, or stood in for."""
+        return set(self.space.context) <= {*trial.context, *(trial.stand_in or {})}
+
+    def knows_context(self, trial: Trial) -> bool:
+        """Whether every context parameter of the trial is known."""
+        return len(trial.context) == len(self.space.context)
+
+    def blind(self) -> Trials:
+        """Return the same trials with no context at all, for a method that ignores contexts."""
+        rows = tuple(replace(trial, context={}, stand_in=None, context_source=None) for trial in self.rows)
+        return Trials(self.space.without_context(), rows, self.sign, self.device)
