@@ -21,8 +21,9 @@ from service_helpers import ADMIN
 import windward as ww
 from windward.basics import budget
 from windward.cli.serving import serve
-from windward.policy import SAMPLES, Request, check_memory
+from windward.policy import SAMPLES, check_memory
 from windward.service.settings import Settings
+from windward.suggest.prepare import Request
 from windward.trials.trials import Trials
 
 GIB = 2**30

@@ -287,7 +287,7 @@ class OnTheSafeSide:
     monotone = True
 
     def bind(self, contexts, seen):
-        return ww.Minimum().bind(contexts, seen)
+        return ww.Minimum().bind(ww.Situation(contexts, seen))
 
 
 def test_a_study_with_parts_of_ones_own_is_opened_from_python(tmp_path):

@@ -9,7 +9,7 @@ from torch.testing import assert_close
 
 import windward as ww
 from windward import contexts, divergences
-from windward.beliefs import beliefs
+from windward.beliefs import scores as beliefs
 from windward.beliefs.scores import ConfidenceScore, PathScore
 from windward.contexts import density, models
 from windward.divergences import _interior_point, wasserstein
@@ -37,7 +37,7 @@ def fitted(kernel="squared_exponential"):
 
 def scored(score, objective):
     """Return the scores and their gradient."""
-    reduction = objective.bind(SOME, 5)
+    reduction = objective.bind(ww.Situation(SOME, 5))
     x = X.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(score(reduction, x).sum(), x)
     with torch.no_grad():

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import windward as ww
-from windward.policy import Request
+from windward.suggest.prepare import Request
 from windward.surrogate import GaussianPosterior, Start
 
 SPACE = ww.Space(decision={"a": ww.Real(0, 1), "b": ww.Real(0, 1)}, context={"c": ww.Real(0, 1)})

@@ -27,9 +27,11 @@ from windward.objectives.plain import CVaR, Expected, MeanVariance, Minimum, VaR
 from windward.objectives.radii import Decay, KernelRate, KirschnerRate, MicheliRate
 from windward.objectives.robust import LipschitzRobust, MeanRisk, Robust, Sensitivity, Tradeoff
 from windward.objectives.satisficing import Satisficing
+from windward.objectives.situation import Situation
 from windward.parts import from_json, to_json
 from windward.policy import Policy, Report
 from windward.rules.contexts import HighestImprovement, MostUncertain, Nature, Uniform
+from windward.search.acquisition import Acquisition
 from windward.search.design import RandomDesign, Sobol
 from windward.search.grid import OverGrid
 from windward.search.multistart import MultiStart
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MMD",
+    "Acquisition",
     "ArgumentError",
     "BocuOne",
     "BocuTwo",
@@ -103,6 +106,7 @@ __all__ = [
     "Robust",
     "Satisficing",
     "Sensitivity",
+    "Situation",
     "Sobol",
     "SoftClip",
     "SolverError",

@@ -14,7 +14,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from windward.basics.streams import DESIGN_STREAM, hash_seed
+from windward.basics import streams
 from windward.bench.problem import Problem
 from windward.policy import Policy
 from windward.search.acquisition import Acquisition
@@ -40,6 +40,10 @@ class Listed:
         """The decisions; `"n d"`."""
         return torch.tensor(self.points, dtype=torch.float64)
 
+    def most_decisions(self, space: Space) -> int:
+        """Return how many decisions are listed."""
+        return len(self.points)
+
     def __call__(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> Tensor:
         return best_of(acquisition, self.tensor, replace(region, apart=self.apart))
 
@@ -56,8 +60,8 @@ class ListedDesign:
         return math.inf if self.count is None else self.count
 
     def __call__(self, round: int, region: Region, seed: int) -> Tensor:
-        # Rounds have the streams from 0 upward, and the Sobol design the one at DESIGN_STREAM: these lie above it.
-        generator = torch.Generator().manual_seed(hash_seed(seed, DESIGN_STREAM + 1 + round))
+        # Rounds have the streams from 0 upward, and the Sobol design the one at DESIGN: these lie above it.
+        generator = streams.generator(streams.hash_seed(seed, streams.DESIGN + 1 + round))
         place = int(torch.randint(len(self.points), (1,), generator=generator))
         return torch.tensor(self.points[place], dtype=torch.float64)
 

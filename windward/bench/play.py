@@ -27,13 +27,13 @@ from windward.bench.problem import Problem
 from windward.bench.problems import entry
 from windward.bench.problems import problem as registered
 from windward.bench.problems.registry import DATA_VARIABLE
-from windward.feedback import Censor, fit_arrived
+from windward.feedback import Censor
 from windward.objectives.protocol import Objective
+from windward.objectives.situation import Situation
 from windward.policy import Policy
 from windward.space.parameters import Categorical, Integer, Parameter, Value
 from windward.study.ask import versions
 from windward.study.study import Study
-from windward.surrogate import Start
 from windward.trials.records import Suggestion, Trial
 
 # Version of a record's fields; a reader refuses what it does not know.
@@ -233,12 +233,12 @@ def report_decisions(study: Study, objectives: Mapping[str, Objective]) -> dict[
     generator = torch.Generator().manual_seed(0)  # of context models that draw; those of the papers that report do not
     contexts = study.policy.context_model(trials.space, trials, trials.space.encode_given(None), generator)
     assert contexts is not None
-    posterior = fit_arrived(trials, study.policy.surrogate, Start())
+    posterior = study.policy.surrogate.fit(trials.dataset)
     with torch.no_grad():
         mean = posterior.marginals(trials.dataset.x, contexts.points)[0]
     found = {}
     for name, objective in objectives.items():
-        place = int(objective.bind(contexts, trials.contexts_seen)(mean).argmax())
+        place = int(objective.bind(Situation(contexts, trials.contexts_seen, trials))(mean).argmax())
         found[name] = numbers_of(study.space.decision, trials.arrived[place].decision)
     return found
 

@@ -51,14 +51,15 @@ def new(file: Path, name: str | None, journal: str, as_json: bool) -> None:
     """
     from dataclasses import replace
 
-    from windward.study.declare import declaration_of, declared_in_file
+    from windward.present import records
+    from windward.study.declare import declared_in_file
 
     declaration = declared_in_file(file)
     if name is not None:
         declaration = replace(declaration, name=name)
     study = declaration.create(journal)
     if as_json:
-        echo_json(declaration_of(study))
+        echo_json(records.declaration(study))
     else:
         say(f"Made study {study.name!r}: {_sizes(study)}. Next: windward ask {study.name}")
 

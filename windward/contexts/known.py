@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -86,6 +86,7 @@ class Known:
     weights: Sequence[float] | None = None
     distributions: Mapping[str, Distribution | Sequence[float]] | None = field(default=None, kw_only=True)
     count: int = field(default=128, kw_only=True)
+    blind: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         arguments.whole("Known", "count", self.count, low=1)

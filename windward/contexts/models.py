@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -42,6 +43,8 @@ UNSEEN = 128
 class NoContext:
     """Ignore contexts altogether: the surrogate is a function of the decision alone."""
 
+    blind: ClassVar[bool] = True
+
     def most_points(self, space: Space, seen: int) -> int:
         """Return how many contexts it makes: one."""
         return 1
@@ -60,6 +63,7 @@ class Empirical:
     """
 
     elsewhere: int = 0
+    blind: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         arguments.whole("Empirical", "elsewhere", self.elsewhere, low=0)
@@ -98,6 +102,7 @@ class KernelDensity:
 
     count: int = 128
     elsewhere: int = 0
+    blind: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         arguments.whole("KernelDensity", "count", self.count, low=1)
@@ -148,6 +153,7 @@ class Box:
 
     spread: float = 1.0
     count: int = 1024
+    blind: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         arguments.number("Box", "spread", self.spread, low=0.0)
@@ -184,6 +190,7 @@ class Grid:
     """
 
     count: int = 100
+    blind: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         arguments.whole("Grid", "count", self.count, low=1)

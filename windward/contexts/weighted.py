@@ -73,7 +73,16 @@ class Contexts:
 
 @runtime_checkable
 class ContextModel(Protocol):
-    """Make weighted context points from what has been seen."""
+    """Make the contexts of one suggestion; None while there is nowhere to put a point.
+
+    `blind` where contexts are ignored altogether: trials are then seen without theirs. `most_points` says how many contexts
+    it makes at most: the memory of a suggestion is counted by it.
+    """
+
+    @property
+    def blind(self) -> bool: ...
+
+    def most_points(self, space: Space, seen: int) -> int: ...
 
     def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None: ...
 

@@ -16,19 +16,16 @@ import numpy as np
 import scipy
 import torch
 
+from windward.basics import streams
 from windward.basics.codec import decode, encode
-from windward.basics.errors import TrialError, WindwardError
-from windward.basics.streams import hash_seed
-from windward.feedback import Censor
+from windward.basics.errors import WindwardError
 from windward.journal import Event, History, Journal
 from windward.journal.events import VERSION
 from windward.journal.upcast import WRITTEN_IN, upcast
-from windward.policy import Policy, Request
-from windward.space.parameters import Value
-from windward.suggest.assess import assess
+from windward.policy import Policy
+from windward.suggest.prepare import Request
 from windward.suggest.suggest import suggest
-from windward.surrogate import GaussianProcess, Hyperparameters, Posterior, Start
-from windward.trials.records import Recommendation
+from windward.surrogate import Hyperparameters, Posterior, Start
 from windward.trials.trials import Trials
 from windward.version import __version__
 
@@ -105,11 +102,8 @@ def start_of(policy: Policy, trials: Trials, fit: Fit | None, *, keep: bool, pre
     """Return where a suggestion starts: from the last fit, searched again where it is due, unless it is to be kept."""
     if fit is None:
         return Start()
-    surrogate = policy.surrogate
-    if not keep and isinstance(surrogate, GaussianProcess) and fit.amended <= fit.fitted:
-        seen, feedback = policy.view(trials), policy.feedback
-        data = feedback.dataset(seen) if isinstance(feedback, Censor) else seen.dataset
-        keep = not surrogate.due(data, fit.fitted)
+    if not keep and fit.amended <= fit.fitted:
+        keep = not policy.surrogate.due(policy.feedback.dataset(policy.view(trials)), fit.fitted)
     return Start(fit.hyperparameters, keep, fit.fitted, previous)
 
 
@@ -119,7 +113,7 @@ def asked_body(policy: Policy, trials: Trials, request: Request, read: int) -> t
     `read` is the last event the suggestion knew of. `kept` says that the hyper-parameters in `fit` were taken as they
     were, `fitted` what their fit had read; `fit` is None in the design.
     """
-    generator = torch.Generator().manual_seed(hash_seed(request.seed, len(trials)))
+    generator = streams.asking(request.seed, len(trials))
     proposal = suggest(policy, trials, request, generator)
     space = trials.space
     stand_in = None if proposal.stand_in is None else space.decode_context(proposal.stand_in) | dict(request.given)
@@ -164,37 +158,6 @@ def replayed_body(
         start = Start(recorded, keep=True, fitted=body["fitted"])
     request = Request(body["given"], body["fixed"], asked.at, before.seed, start, memory=memory)
     return asked_body(before.policy, before.trials, request, body["read"])[0], older
-
-
-def recommendation(
-    call: str, policy: Policy, trials: Trials, request: Request, decision: Mapping[str, Value] | None
-) -> Recommendation:
-    """Return the best decision, or an assessment of this one, in the user's words and units."""
-    x = None if decision is None else trials.space.encode_decisions([decision])[0]
-    # A stream of its own per state of the log: asking for a recommendation never changes a suggestion.
-    known = max((trial.changed for trial in trials.rows if trial.context or trial.value is not None), default=0)
-    generator = torch.Generator().manual_seed(hash_seed(request.seed, 2**32 + known))
-    found = assess(policy, trials, request, x, generator)
-    if found is None:
-        waiting = trials.awaiting_context
-        if waiting:
-            one = len(waiting) == 1
-            counted = "1 value is here" if one else f"{len(waiting)} values are here"
-            raise TrialError(
-                f"{call}: {counted}, but {'it has not' if one else 'none has'} its whole context; use "
-                f"study.reveal({waiting[0].id}, {{...}})."
-            )
-        raise TrialError(f"{call}: nothing has arrived yet; tell a value (and its context) first.")
-    low, high = sorted(trials.sign * end for end in found.interval)
-    seen = policy.view(trials).space
-    return Recommendation(
-        decision=dict(decision) if decision is not None else trials.space.decode_decision(found.x),
-        value=trials.sign * found.value,
-        interval=(low, high),
-        contexts=tuple(seen.decode_context(point) for point in found.contexts.points),
-        reference=tuple(found.contexts.weights.tolist()),
-        adversary=tuple(found.weights.tolist()),
-    )
 
 
 def device_name(device: torch.device) -> str:

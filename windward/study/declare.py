@@ -25,7 +25,7 @@ from typing import Any, Literal
 
 from windward import papers
 from windward.basics import arguments
-from windward.basics.codec import decode, encode, table_of, unreadable
+from windward.basics.codec import decode, table_of, unreadable
 from windward.basics.errors import ArgumentError, WindwardError, did_you_mean
 from windward.basics.speech import shown
 from windward.journal import Journal, check_name
@@ -234,17 +234,3 @@ def declared_in_file(path: Path) -> Declaration:
         return declared(data)
     except WindwardError as error:
         raise type(error)(f"{path}: {error}") from error
-
-
-def declaration_of(study: Study) -> dict[str, Any]:
-    """Return a study's declaration as plain data."""
-    space = encode(study.space)
-    return {
-        "name": study.name,
-        "direction": study.direction,
-        "seed": study.seed,
-        "decision": space["decision"],
-        "context": space.get("context", {}),
-        "constraints": space.get("constraints", []),
-        "policy": encode(study.policy),
-    }

@@ -22,12 +22,14 @@ from windward.journal import Draft, Event, History, Journal, check_name, check_t
 from windward.journal.events import VERSION
 from windward.journal.keys import asked_before, key_for
 from windward.parts import OWN_PARTS
-from windward.policy import Policy, Request, check_policy
+from windward.policy import Policy, check_policy
+from windward.present.snapshot import Kept, Snapshot
 from windward.space.parameters import Value
 from windward.space.space import Space
-from windward.study.ask import Fit, asked_body, attempts, recommendation, replayed_body, start_of, turn
+from windward.study.ask import Fit, asked_body, attempts, replayed_body, start_of, turn
 from windward.study.run import Leftover, run_rounds
 from windward.study.tell import add_all, check_changes, check_news, known_rows, tell_all
+from windward.suggest.prepare import Request
 from windward.surrogate import Posterior
 from windward.trials.frame import dataframe
 from windward.trials.records import Outcome, Past, Recommendation, Suggestion, Tell, Trial
@@ -103,7 +105,7 @@ class Study:
         seed = arguments.whole("Study", "seed", seed, low=0)
         check_name("Study", name, new=True)
         check_texts("Study", space)
-        policy.check(space, memory=_allowed(memory, device))
+        policy.check(space, sign=1.0 if direction == "maximize" else -1.0, memory=_allowed(memory, device))
         self._prepare(name, open_journal(journal), parts, clock, device, memory)
         body = {
             "v": VERSION,
@@ -159,6 +161,7 @@ class Study:
         self._history = History(name, self._table, self._device)
         self._lock = threading.RLock()
         self._posterior: Posterior | None = None  # of the last ask: saves the next one work, changes nothing
+        self._kept = Kept()  # what was assessed since the last event
         self._said_older = False  # that asks of an older version are replayed in their own way
         self._now()  # a clock that does not work is refused now
 
@@ -417,7 +420,7 @@ class Study:
     def use(self, policy: Policy) -> None:
         """Go on with another policy; what was asked and told stays."""
         check_policy("study.use", policy)
-        policy.check(self.space, memory=self._memory)
+        policy.check(self.space, sign=self._history.sign, memory=self._memory)
         draft = Draft("policy_set", None, self._now(), {"v": VERSION, "policy": encode(policy)})
         decode(draft.body["policy"], self._table)
         self._write(key_for("study.use", None), lambda: [draft])
@@ -429,20 +432,31 @@ class Study:
 
         No imagined value is used. `context` is what is known of the context it will meet.
         """
-        return self._assessed("study.recommend", None, context)
+        given = self._check_given("study.recommend", context)
+        return self.snapshot().recommendation("study.recommend", context=given)
 
     def assess(self, decision: Values, *, context: Values | None = None) -> Recommendation:
         """Return the value, interval and adversary of one decision, by the posterior of what has arrived."""
-        return self._assessed("study.assess", self.space.check_decision("study.assess", decision), context)
+        clean, given = self.space.check_decision("study.assess", decision), self._check_given("study.assess", context)
+        return self.snapshot().recommendation("study.assess", decision=clean, context=given)
 
-    def _assessed(self, call: str, decision: Values | None, context: Values | None) -> Recommendation:
-        given = self._check_given(call, context)
+    def snapshot(self) -> Snapshot:
+        """Return the study as it is in its journal now, for whoever shows it; it does not change when the study does."""
         self.sync()
         with self._lock:
-            policy, trials = self.policy, self.trials
-        # Fitted from cold: what is recommended depends on the data and the policy, not on the fits along the way.
-        request = Request(given, {}, self._now(), self.seed, memory=self._memory)
-        return recommendation(call, policy, trials, request, decision)
+            return Snapshot(
+                name=self.name,
+                space=self.space,
+                policy=self.policy,
+                direction=self.direction,
+                seed=self.seed,
+                trials=self.trials,
+                revision=self.revision,
+                now=self._now(),
+                memory=self._memory,
+                kept=self._kept,
+                events=partial(self._journal.read, self.name, birth=self._history.birth),
+            )
 
     def run(
         self,

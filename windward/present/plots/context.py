@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from windward.basics.errors import IncompatibleError
-from windward.objectives.plain import Expected
+from windward.objectives.protocol import Averaging
 from windward.present.plots.style import ADVERSE, QUIET, VALUE, faint, figure, graph_objects, plain
 from windward.present.plots.view import View, view
+from windward.present.snapshot import Source
 from windward.space.parameters import Categorical, Value
-from windward.study.study import Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -21,13 +21,14 @@ BINS = 24
 MOST = 6
 
 
-def contexts(study: Study) -> go.Figure:
+def contexts(study: Source) -> go.Figure:
     """Return, context by context, what was seen, the model's density and the weights the recommendation is guarded against."""
+    study = study.snapshot()
     seen = view(study)
     if not seen.space.context:
         raise IncompatibleError(f"study {study.name!r}: its policy looks at no contexts; there are none to draw.")
     names = list(seen.space.context)[:MOST]
-    guarded = not isinstance(seen.objective, Expected)
+    guarded = not isinstance(seen.objective, Averaging)
     made = figure("What the contexts look like", _caption(guarded, len(seen.space.context)))
     made.set_subplots(rows=1, cols=len(names), horizontal_spacing=0.08)
     shown = set[str]()

@@ -12,8 +12,8 @@ from windward.basics.speech import number
 from windward.present.plots.style import CHOSEN, QUIET, VALUE, band, figure, graph_objects, plain
 from windward.present.plots.view import View, view
 from windward.present.sentences import objective_name
+from windward.present.snapshot import Source
 from windward.space.parameters import Categorical, Integer, Parameter, Value
-from windward.study.study import Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 STEPS, STEPS_OF_TWO = 61, 21
 
 
-def landscape(study: Study, *names: str) -> go.Figure:
+def landscape(study: Source, *names: str) -> go.Figure:
     """Return what decisions are worth with the 90 % interval, over one or two of them: the first ones where not said."""
+    study = study.snapshot()
     seen = view(study)
     chosen = list(names) or list(seen.space.decision)[:2]
     unknown = [name for name in chosen if name not in seen.space.decision]
