@@ -28,7 +28,7 @@ from windward.rules.contexts import ContextRule, Nature
 from windward.search.acquisition import Maximizer
 from windward.search.design import Design, Sobol
 from windward.search.multistart import MultiStart
-from windward.space import Categorical, Space
+from windward.space import Space
 from windward.surrogate import GaussianProcess, Surrogate
 from windward.trials.trials import Trials
 
@@ -113,7 +113,7 @@ class Policy:
                 one[0], trials.space, [one[1]], budget.of(trials.device) if memory is None else memory, [other]
             )
         contexts = self.context_model(trials.space, trials, trials.space.encode_given(None), generator)
-        named = [name for name, parameter in trials.space.context.items() if isinstance(parameter, Categorical)]
+        named = [name for name, parameter in trials.space.context.items() if parameter.choices]
         for objective in (self.objective, self.report.objective):
             slopes = _needs_slopes(objective)
             if objective is not None and contexts is not None:

@@ -10,7 +10,7 @@ from datetime import datetime
 from windward.basics.speech import ages, and_list, counted, number, percent
 from windward.objectives.protocol import Objective, Speaking, scored
 from windward.present.snapshot import Snapshot, Source
-from windward.space import Categorical, Value
+from windward.space import Value
 from windward.trials.records import Recommendation
 from windward.trials.trials import Trials
 
@@ -114,8 +114,8 @@ def moves(study: Source, found: Recommendation) -> list[str]:
     ranked: list[tuple[float, str]] = []
     for name, parameter in study.policy.view(study.trials).space.context.items():
         values = [context[name] for context in found.contexts]
-        if isinstance(parameter, Categorical):
-            ranked += _category_moves(name, parameter, values, found)
+        if parameter.choices:
+            ranked += _category_moves(name, parameter.choices, values, found)
             continue
         numbers = [float(value) for value in values]
         beyond = _beyond_the_seen(study.trials, name, numbers, found)
@@ -156,10 +156,10 @@ def _beyond_the_seen(trials: Trials, name: str, numbers: Sequence[float], found:
 
 
 def _category_moves(
-    name: str, parameter: Categorical, values: Sequence[Value], found: Recommendation
+    name: str, choices: Sequence[Value], values: Sequence[Value], found: Recommendation
 ) -> list[tuple[float, str]]:
     result = []
-    for choice in parameter.choices:
+    for choice in choices:
         before = sum(w for w, v in zip(found.reference, values, strict=True) if v == choice)
         after = sum(w for w, v in zip(found.adversary, values, strict=True) if v == choice)
         if after - before > MOVED:

@@ -10,7 +10,7 @@ from windward.objectives.protocol import Averaging
 from windward.present.plots.style import ADVERSE, QUIET, VALUE, faint, figure, graph_objects, plain
 from windward.present.plots.view import View, view
 from windward.present.snapshot import Source
-from windward.space.parameters import Categorical, Value
+from windward.space.parameters import Value
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -38,7 +38,7 @@ def contexts(study: Source) -> go.Figure:
             shown.add(trace.name)
             made.add_trace(trace, row=1, col=column)
         made.update_xaxes(title=plain(name), row=1, col=column)
-        if isinstance(seen.space.context[name], Categorical):
+        if seen.space.context[name].choices:
             made.update_xaxes(type="category", row=1, col=column)
     made.update_yaxes(title="how likely", tickformat=".0%", rangemode="tozero", col=1)
     made.update_yaxes(tickformat=".0%", col=None)
@@ -64,7 +64,7 @@ def _panel(seen: View, name: str, guarded: bool) -> list[Any]:
         trial.context[name] for trial in seen.trials if name in trial.context and trial.context_source != "chosen"
     ]
     reference, adversary = seen.contexts.weights.tolist(), seen.adversary.tolist()
-    if isinstance(parameter, Categorical):
+    if parameter.choices:
         labels = [plain(choice) for choice in parameter.choices]
         share = [_mass(points, reference, choice) for choice in parameter.choices]
         bars = [go.Bar(x=labels, y=share, name="expected", marker={"color": faint(VALUE, 0.55)})]
