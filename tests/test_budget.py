@@ -21,9 +21,9 @@ from service_helpers import ADMIN
 import windward as ww
 from windward.basics import budget
 from windward.cli.serving import serve
-from windward.policy import SAMPLES, check_memory
+from windward.policy import SAMPLES
 from windward.service.settings import Settings
-from windward.suggest.prepare import Request
+from windward.suggest.prepare import Request, check_memory
 from windward.trials.trials import Trials
 
 GIB = 2**30

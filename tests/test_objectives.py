@@ -300,10 +300,10 @@ def test_widths_of_theory():
     want = 0.3 / root * math.sqrt(2 * (0.5 * float(determinant) - math.log(0.05))) + 2.0
     assert ww.MicheliWidth(2.0, 0.3, 0.05)(situation) == pytest.approx(want, rel=1e-9)
     contexts = Contexts.uniform(data.c[:3])
-    reduction = ww.Expected().bind(ww.Situation(contexts, 3))
+    situation = ww.Situation(contexts, 3, trials, believed)
     for kind in (ww.UpperConfidence, ww.Thompson):
         by_theory, by_number = (
-            kind(width)(believed, trials, contexts, torch.Generator().manual_seed(0))(reduction, data.x)
+            kind(width)(situation, ww.Expected().bind(situation), torch.Generator().manual_seed(0))(data.x)
             for width in (ww.MicheliWidth(2.0, 0.3, 0.05), want)
         )
         assert torch.allclose(by_theory, by_number, atol=1e-9)

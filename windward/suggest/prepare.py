@@ -63,18 +63,21 @@ class Prepared:
 def prepare(
     policy: Policy, trials: Trials, request: Request, generator: torch.Generator, *, samples: int = 0
 ) -> Prepared:
-    """Return what an answer starts from; `samples` for a recommendation.
-
-    Raises `ArgumentError` where the answer takes more memory than the request allows, before the context model is called:
-    it may be what takes too much.
-    """
+    """Return what an answer starts from; `samples` for a recommendation."""
     policy, trials = policy.oriented(trials.sign), policy.view(trials)
-    space, given = trials.space, request.known(trials.space)
-    counted = policy.reporting if samples else policy
-    sizes = counted.sizes(trials, samples=samples, given=given.complete)
-    budget.check(counted, space, [sizes], budget.of(trials.device) if request.memory is None else request.memory)
-    contexts = policy.context_model(space, trials, given, generator)
+    check_memory(policy.reporting if samples else policy, trials, request, samples=samples)
+    contexts = policy.context_model(trials.space, trials, request.known(trials.space), generator)
     return Prepared(policy, trials, contexts, request)
+
+
+def check_memory(policy: Policy, trials: Trials, request: Request, *, samples: int = 0) -> None:
+    """Raise `ArgumentError` where a suggestion, or a recommendation with so many samples, takes more than the request allows.
+
+    Called before the context model: it may be what takes too much.
+    """
+    sizes = policy.sizes(trials, samples=samples, given=request.known(trials.space).complete)
+    memory = budget.of(trials.device) if request.memory is None else request.memory
+    budget.check(policy, trials.space, [sizes], memory)
 
 
 def arrived_only(ready: Prepared, posterior: Posterior | None = None) -> Situation:
