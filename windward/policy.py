@@ -31,7 +31,7 @@ from windward.rules.contexts import ContextRule, Nature
 from windward.search.acquisition import Maximizer
 from windward.search.design import Design, Sobol
 from windward.search.multistart import MultiStart
-from windward.space.parameters import Categorical, Value
+from windward.space.parameters import Value
 from windward.space.space import Given, Space
 from windward.surrogate import GaussianProcess, Start, Surrogate
 from windward.trials.trials import Trials
@@ -125,7 +125,7 @@ class Policy:
         for one, other in ((asked, advised), (advised, asked)):
             budget.check(one[0], trials.space, [one[1]], _memory(trials, request), [other])
         contexts = self.context_model(trials.space, trials, trials.space.encode_given(None), generator)
-        named = [n for n, parameter in trials.space.context.items() if isinstance(parameter, Categorical)]
+        named = [n for n, parameter in trials.space.context.items() if parameter.choices]
         for objective in (self.objective, self.report.objective):
             slopes = isinstance(objective, LipschitzRobust)
             if objective is not None and contexts is not None:

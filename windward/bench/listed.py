@@ -22,7 +22,6 @@ from windward.search.choice import best_of
 from windward.search.grid import OverGrid
 from windward.search.multistart import MultiStart
 from windward.search.region import LEAST_DISTANCE, Region
-from windward.space.parameters import Integer, Real
 from windward.space.space import Space
 
 Points = Sequence[Sequence[float]]
@@ -71,7 +70,7 @@ def among_listed(policy: Policy, problem: Problem) -> Policy:
         return policy
     unit = torch.empty_like(problem.decisions)
     for column, parameter in enumerate(problem.space.decision.values()):
-        assert isinstance(parameter, Real | Integer), "listed decisions are numbers"
+        assert not parameter.choices, "listed decisions are numbers"
         unit[:, column] = torch.from_numpy(parameter.to_unit(problem.decisions[:, column].numpy()))[:, 0]
     points = tuple(tuple(row) for row in unit.tolist())
     rounds = policy.design.rounds(problem.space)

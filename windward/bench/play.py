@@ -30,7 +30,7 @@ from windward.bench.problems.registry import DATA_VARIABLE
 from windward.feedback import Censor, fit_arrived
 from windward.objectives.protocol import Objective
 from windward.policy import Policy
-from windward.space.parameters import Categorical, Integer, Parameter, Value
+from windward.space.parameters import Parameter, Value
 from windward.study.ask import versions
 from windward.study.study import Study
 from windward.surrogate import Start
@@ -256,16 +256,16 @@ def values_of(parameters: Mapping[str, Parameter], row: Tensor) -> dict[str, Val
 def numbers_of(parameters: Mapping[str, Parameter], values: Mapping[str, Value]) -> Tensor:
     """Return a study's values as numbers in the space's order of names; `"d"`."""
     row = [
-        parameter.choices.index(values[name]) if isinstance(parameter, Categorical) else values[name]
+        parameter.choices.index(values[name]) if parameter.choices else values[name]
         for name, parameter in parameters.items()
     ]
     return torch.tensor(row, dtype=torch.float64)
 
 
 def _value(parameter: Parameter, number: float) -> Value:
-    if isinstance(parameter, Categorical):
+    if parameter.choices:
         return parameter.choices[round(number)]
-    return round(number) if isinstance(parameter, Integer) else number
+    return number if parameter.step is None else round(number)
 
 
 def rounded(values: Any, digits: int = DIGITS) -> Any:

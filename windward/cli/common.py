@@ -67,25 +67,8 @@ def typed(role: str, parameters: Mapping[str, Parameter], pairs: Sequence[str]) 
             raise SpaceError(f"{pair!r}: unknown {role} {name!r}; the study has {known}.")
         if name in values:
             raise SpaceError(f"{pair!r}: {name!r} is given twice.")
-        values[name] = typed_value(role, name, parameters[name], text)
+        values[name] = parameters[name].read(f"{role} {name!r}", text)
     return values or None
-
-
-def typed_value(role: str, name: str, parameter: Parameter, text: str) -> Value:
-    """Return the value a text stands for: a choice by its text, a number elsewhere."""
-    from windward.space.parameters import Categorical
-
-    if isinstance(parameter, Categorical):
-        for option in parameter.choices:
-            if text in (str(option), json.dumps(option)):
-                return option
-        known = ", ".join(str(option) for option in parameter.choices)
-        raise SpaceError(f"{role} {name!r}: {text!r} is none of its choices: {known}.")
-    try:
-        number = float(text)
-    except ValueError as error:
-        raise SpaceError(f"{role} {name!r} must be a number, got {text!r}.") from error
-    return number
 
 
 def echo_json(data: object) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windward.basics.errors import ArgumentError, WindwardError
-from windward.cli.common import cell, echo_json, journal_option, json_option, opened, print_table, say, typed_value
+from windward.cli.common import cell, echo_json, journal_option, json_option, opened, print_table, say
 
 if TYPE_CHECKING:
     from windward.space.parameters import Parameter, Value
@@ -294,7 +294,7 @@ def _checked(row: dict[str, str], columns: Columns, space: Space) -> tuple[Past,
         ("context", space.context, columns.context),
     )
     for role, parameters, places in roles:
-        typed = {name: typed_value(role, name, parameters[name], row[places[name]]) for name in parameters}
+        typed = {name: parameters[name].read(f"{role} {name!r}", row[places[name]]) for name in parameters}
         decided = role == "decision"
         clean = (
             space.check_decision("import", typed, planned=False) if decided else space.check_context("import", typed)
@@ -316,7 +316,7 @@ def _checked(row: dict[str, str], columns: Columns, space: Space) -> tuple[Past,
 
 def _outside(name: str, parameter: Parameter, typed: Value, kept: Value) -> list[str]:
     """Return a note where a value lies outside the declared bounds."""
-    low, high = getattr(parameter, "low", None), getattr(parameter, "high", None)
+    low, high = parameter.low, parameter.high
     if isinstance(typed, str) or ((low is None or typed >= low) and (high is None or typed <= high)):
         return []
     limit = f"below {cell(float(low))}" if low is not None and typed < low else f"above {cell(float(high or 0.0))}"

@@ -30,7 +30,6 @@ from windward.contexts.weighted import (
     whole_where_integer,
     with_elsewhere,
 )
-from windward.space.parameters import Categorical, Integer
 from windward.space.space import Given, Space
 from windward.trials.trials import Trials
 
@@ -195,11 +194,11 @@ class Grid:
     def most_points(self, space: Space, seen: int) -> int:
         """Return how many points the grid has, counted without making it; whole numbers may have fewer."""
         per_axis = self._per_axis(space)
-        return math.prod(p.width if isinstance(p, Categorical) else per_axis for p in space.context.values())
+        return math.prod(len(p.choices) or per_axis for p in space.context.values())
 
     def lowered(self, space: Space, seen: int, most: int) -> str | None:
         """Return how to write it so that it has at most so many points; it has two along each context at least."""
-        axes = [p.width for p in space.context.values() if isinstance(p, Categorical)]
+        axes = [len(p.choices) for p in space.context.values() if p.choices]
         numeric = len(space.context) - len(axes)
         per_axis = int((most / math.prod(axes)) ** (1.0 / numeric) + 1e-9) if numeric else 0
         if per_axis < 2:
@@ -215,7 +214,7 @@ class Grid:
         axes = []
         per_axis = self._per_axis(space)
         for name, parameter in space.context.items():
-            if isinstance(parameter, Categorical):
+            if parameter.choices:
                 axes.append(torch.eye(parameter.width, dtype=torch.float64))
                 continue
             low, high = parameter.own_bounds()[0]
@@ -224,7 +223,7 @@ class Grid:
                     f"Grid(): context {shown(name)} has no bounds; declare both or use KernelDensity()."
                 )
             axis = torch.linspace(low, high, per_axis, dtype=torch.float64)[:, None]
-            axes.append(torch.unique(whole(parameter, axis), dim=0) if isinstance(parameter, Integer) else axis)
+            axes.append(axis if parameter.step is None else torch.unique(whole(parameter, axis), dim=0))
         return product(axes)
 
     def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:

@@ -23,7 +23,6 @@ from windward.basics.speech import ages, and_list, counted, number
 from windward.present import plots
 from windward.present.plots.style import graph_objects
 from windward.present.sentences import advised, basis, objective_name
-from windward.space.parameters import Categorical, Integer, Parameter
 from windward.study.study import Study, utc_now
 from windward.trials.records import Trial
 from windward.version import __version__
@@ -235,8 +234,8 @@ def _table(heads: Sequence[str], rows: Iterable[tuple[str, list[str]]]) -> str:
 
 def _settings(study: Study) -> str:
     objective = study.policy.report.objective or study.policy.objective
-    rows = [("decision", name, _range(parameter)) for name, parameter in study.space.decision.items()]
-    rows += [("context", name, _range(parameter)) for name, parameter in study.space.context.items()]
+    rows = [("decision", name, parameter.in_words()) for name, parameter in study.space.decision.items()]
+    rows += [("context", name, parameter.in_words()) for name, parameter in study.space.context.items()]
     body = "".join("<tr>" + "".join(f'<td class="text">{text(cell)}</td>' for cell in row) + "</tr>" for row in rows)
     rules = "".join(f"<li>{text(constraint)}</li>" for constraint in study.space.constraints)
     parts = text(json.dumps(encode(study.policy), indent=2, ensure_ascii=False))
@@ -247,17 +246,6 @@ def _settings(study: Study) -> str:
         + f"<p>The study looks at: {text(objective_name(objective))}. Direction: {text(study.direction)}. "
         f"Seed: {study.seed}.</p><details><summary>The whole policy</summary><pre>{parts}</pre></details>"
     )
-
-
-def _range(parameter: Parameter) -> str:
-    if isinstance(parameter, Categorical):
-        return "one of " + ", ".join(str(choice) for choice in parameter.choices)
-    low, high = (None if end is None else number(end) for end in (parameter.low, parameter.high))
-    span = (
-        f"{low} to {high}" if low and high else f"{low} or more" if low else f"{high} or less" if high else "any number"
-    )
-    kind = "whole numbers, " if isinstance(parameter, Integer) else ""
-    return kind + span + (", on a log scale" if parameter.log else "")
 
 
 def _values(values: Mapping[str, object]) -> str:

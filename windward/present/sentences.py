@@ -13,7 +13,7 @@ from windward.objectives.protocol import Objective
 from windward.objectives.radii import resolved
 from windward.objectives.robust import LipschitzRobust, MeanRisk, Robust, Sensitivity, Tradeoff
 from windward.objectives.satisficing import Satisficing
-from windward.space.parameters import Categorical, Value
+from windward.space.parameters import Value
 from windward.study.study import Study, utc_now
 from windward.trials.records import Recommendation
 from windward.trials.trials import Trials
@@ -165,8 +165,8 @@ def moves(study: Study, found: Recommendation) -> list[str]:
     ranked: list[tuple[float, str]] = []
     for name, parameter in study.policy.view(study.trials).space.context.items():
         values = [context[name] for context in found.contexts]
-        if isinstance(parameter, Categorical):
-            ranked += _category_moves(name, parameter, values, found)
+        if parameter.choices:
+            ranked += _category_moves(name, parameter.choices, values, found)
             continue
         numbers = [float(value) for value in values]
         beyond = _beyond_the_seen(study.trials, name, numbers, found)
@@ -207,10 +207,10 @@ def _beyond_the_seen(trials: Trials, name: str, numbers: Sequence[float], found:
 
 
 def _category_moves(
-    name: str, parameter: Categorical, values: Sequence[Value], found: Recommendation
+    name: str, choices: Sequence[Value], values: Sequence[Value], found: Recommendation
 ) -> list[tuple[float, str]]:
     result = []
-    for choice in parameter.choices:
+    for choice in choices:
         before = sum(w for w, v in zip(found.reference, values, strict=True) if v == choice)
         after = sum(w for w, v in zip(found.adversary, values, strict=True) if v == choice)
         if after - before > MOVED:

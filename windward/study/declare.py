@@ -31,7 +31,8 @@ from windward.basics.speech import shown
 from windward.journal import Journal, check_name
 from windward.parts import OWN_PARTS
 from windward.policy import Policy
-from windward.space.parameters import Categorical, Integer, Linear, Real
+from windward.space.linear import Linear
+from windward.space.parameters import Categorical, Integer, Real
 from windward.space.space import Space
 from windward.study.study import Study
 
@@ -128,7 +129,7 @@ def _parameters(role: str, data: object) -> dict[str, Any]:
             )
         with _within(place):
             found[str(name)] = decode(entry, table)
-        if role == "decision" and not isinstance(found[str(name)], Categorical) and not {"low", "high"} <= set(entry):
+        if role == "decision" and not found[str(name)].choices and not {"low", "high"} <= set(entry):
             missing = " and ".join(f"{side} = ..." for side in ("low", "high") if side not in entry)
             raise ArgumentError(f"{place}: a decision needs both bounds; add {missing}.")
     return found

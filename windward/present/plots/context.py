@@ -9,7 +9,7 @@ from windward.basics.errors import IncompatibleError
 from windward.objectives.plain import Expected
 from windward.present.plots.style import ADVERSE, QUIET, VALUE, faint, figure, graph_objects, plain
 from windward.present.plots.view import View, view
-from windward.space.parameters import Categorical, Value
+from windward.space.parameters import Value
 from windward.study.study import Study
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def contexts(study: Study) -> go.Figure:
             shown.add(trace.name)
             made.add_trace(trace, row=1, col=column)
         made.update_xaxes(title=plain(name), row=1, col=column)
-        if isinstance(seen.space.context[name], Categorical):
+        if seen.space.context[name].choices:
             made.update_xaxes(type="category", row=1, col=column)
     made.update_yaxes(title="how likely", tickformat=".0%", rangemode="tozero", col=1)
     made.update_yaxes(tickformat=".0%", col=None)
@@ -63,7 +63,7 @@ def _panel(seen: View, name: str, guarded: bool) -> list[Any]:
         trial.context[name] for trial in seen.trials if name in trial.context and trial.context_source != "chosen"
     ]
     reference, adversary = seen.contexts.weights.tolist(), seen.adversary.tolist()
-    if isinstance(parameter, Categorical):
+    if parameter.choices:
         labels = [plain(choice) for choice in parameter.choices]
         share = [_mass(points, reference, choice) for choice in parameter.choices]
         bars = [go.Bar(x=labels, y=share, name="expected", marker={"color": faint(VALUE, 0.55)})]
