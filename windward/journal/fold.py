@@ -19,7 +19,8 @@ from windward.basics.errors import JournalError, WindwardError
 from windward.journal.events import Draft, Event
 from windward.journal.fingerprints import Imported, fingerprint
 from windward.journal.upcast import readable, upcast
-from windward.space.parameters import Categorical, Integer, Linear, Real, Value
+from windward.space import Categorical, Integer, Linear, Real
+from windward.space.parameters import Value
 from windward.space.space import Space, accepted_before
 from windward.trials.ledger import Ledger
 from windward.trials.records import Trial

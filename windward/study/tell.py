@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -19,10 +19,9 @@ from windward.basics import arguments
 from windward.basics.errors import ArgumentError, WindwardError
 from windward.basics.speech import shown
 from windward.journal import Draft, History, rules
-from windward.journal.events import numbered_keys
 from windward.journal.fingerprints import fingerprint
 from windward.journal.fold import Checked, Scratch
-from windward.journal.keys import check_told, key_for, with_call
+from windward.journal.keys import check_told, key_for, signed
 from windward.space.parameters import Value
 from windward.space.space import Space
 from windward.study.log import Log
@@ -88,9 +87,7 @@ def _drafts(history: History, one: Entry, now: datetime) -> list[Draft]:
     if one.key in history.calls:  # the same call again, unless it is another one
         check_told(history, one.key, one.id, one.said)
         return []
-    drafts = with_call(rules.tell(history, "study.tell", one.id, now, **one.said), one.key, one.said)
-    keys = numbered_keys(one.key, len(drafts))
-    return [replace(draft, key=own) for draft, own in zip(drafts, keys, strict=True)]
+    return signed(rules.tell(history, "study.tell", one.id, now, **one.said), one.key, one.said)
 
 
 def _entry(history: History, one: Tell) -> Entry | WindwardError:
