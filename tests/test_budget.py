@@ -176,9 +176,9 @@ class Silent:
         return ww.Contexts.uniform(torch.zeros(1, 1))
 
 
-def test_a_part_without_an_answer_is_not_counted():
-    assert sizes(ww.Policy(context_model=Silent()), 10).points == 1
-    ww.Study(ONE, ww.Policy(context_model=Silent()), parts=[Silent])
+def test_a_part_without_an_answer_is_refused_by_what_it_lacks():
+    with pytest.raises(ww.IncompatibleError, match=r"Silent\(\)\): it lacks blind, most_points; see docs/extending.md"):
+        ww.Policy(context_model=Silent())
 
 
 @given(st.integers(1, 10**9), st.lists(st.one_of(st.just(0), st.integers(2, 9)), min_size=1, max_size=4))

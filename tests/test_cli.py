@@ -113,7 +113,7 @@ def test_help_does_not_wait_for_torch():
     for arguments in (["--help"], ["ask", "--help"], ["serve", "--help"], ["--version"]):
         code = f"""
 import sys
-from windward.cli import main
+from windward.cli.main import main
 try:
     main({arguments!r})
 except SystemExit:

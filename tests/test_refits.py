@@ -181,7 +181,7 @@ def test_fixed_hyperparameters_have_the_units_of_what_was_seen():
         study.add({"a": i / 60, "b": 0.5}, i % 7, context={"c": c})
         if i in (6, 20, 59):
             study.ask()
-    known = study._posterior
+    known = study._asker.posterior
     assert known.base >= 57 and float(known.inputs.c_rates[0]) < 0.01  # in hundreds, not in ones
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from windward.space.parameters import Parameter, Value
+    from windward.study.log import Log
     from windward.study.study import Study
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -51,8 +52,20 @@ def opened(name: str, journal: str) -> Study:
     """Return an existing study."""
     from windward.study.study import Study
 
-    click.get_current_context().meta["windward.study"] = name  # errors advise commands about it
+    _remember(name)
     return Study.open(name, journal=journal)
+
+
+def opened_log(name: str, journal: str) -> Log:
+    """Return the log of an existing study: enough to read and to tell, without the seconds that torch takes to import."""
+    from windward.study.log import Log
+
+    _remember(name)
+    return Log.open(name, journal=journal)
+
+
+def _remember(name: str) -> None:
+    click.get_current_context().meta["windward.study"] = name  # errors advise commands about it
 
 
 def typed(role: str, parameters: Mapping[str, Parameter], pairs: Sequence[str]) -> dict[str, Value] | None:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from windward.basics.codec import encode
+from windward.trials.ledger import Ledger
 from windward.trials.records import Recommendation, Suggestion, Trial
 
 if TYPE_CHECKING:  # records of trials need neither torch nor a fit
@@ -61,7 +62,7 @@ def trial(one: Trial, now: datetime) -> dict[str, Any]:
     }
 
 
-def counts(trials: Trials) -> dict[str, int]:
+def counts(trials: Ledger | Trials) -> dict[str, int]:
     """Return how many trials are in each state; the told are those that arrived and those that await their context."""
     states = [one.state for one in trials]
     found = {state: states.count(state) for state in ("told", "pending", "lost")}
@@ -69,7 +70,7 @@ def counts(trials: Trials) -> dict[str, int]:
     return {"trials": len(trials), **found, **waiting}
 
 
-def missing_context(trials: Trials, id: int) -> list[str]:
+def missing_context(trials: Ledger | Trials, id: int) -> list[str]:
     """Return which parts of its context a trial's value waits for; none before there is a value."""
     one = trials[id]
     return [] if one.value is None else [name for name in trials.space.context if name not in one.context]
