@@ -1,6 +1,8 @@
 """Wrong calls: which argument of which callable, the call, the exact error, and a piece of its message.
 
-`prepared` is the study that wrong calls are made on; `PARTS` are the wrong calls that need none.
+`prepared` is the study that wrong calls are made on; `PARTS` are the wrong calls that need none. What a shared check
+refuses is tried in full once (`EVERY_...`; plain arguments in `test_arguments`); every parameter that uses the check
+has a wrong type, a value beyond its bound and what has a message of its own, so that a missing check is found.
 """
 
 from __future__ import annotations
@@ -12,10 +14,11 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 import torch
 
 import windward as ww
-from windward import ArgumentError, IncompatibleError, JournalError, SpaceError
+from windward import ArgumentError, IncompatibleError, SpaceError
 from windward.basics.speech import shown as in_message
 
 NAN, HUGE, BEYOND = math.nan, 1e400, 10**400  # HUGE reads as infinity, BEYOND is a whole number no float can hold
@@ -27,6 +30,13 @@ class Row(NamedTuple):
     call: Callable[..., Any]
     error: type[Exception]
     says: str
+
+
+def raised(row: Row, *arguments: Any) -> None:
+    with pytest.raises(Exception) as caught:
+        row.call(*arguments)
+    assert type(caught.value) is row.error, repr(caught.value)
+    assert row.says in str(caught.value)
 
 
 @dataclass(frozen=True)
@@ -65,10 +75,13 @@ Box = dataclass(frozen=True)(type("Box", (), {}))  # a part of one's own with th
 ONE = torch.ones(1, dtype=torch.float64)
 
 # Wrong wherever a number, a whole one, an id, a context or a decision is asked for.
-NOT_NUMBERS = (NAN, HUGE, -HUGE, BEYOND, True, "1", 1j, [1.0], PAIR, torch.ones(2))
-NOT_WHOLE = (NAN, HUGE, 1.5, 2.0, True, "1", [1], PAIR)
-NOT_IDS = (-1, 5, 10**30, "0", 0.0, True, None, NAN, [0], {})
-NOT_CONTEXTS: list[tuple[Any, str]] = [
+EVERY_NOT_NUMBER = (NAN, HUGE, -HUGE, BEYOND, True, "1", 1j, [1.0], PAIR, torch.ones(2))
+NOT_NUMBERS = (NAN, "1")
+EVERY_NOT_WHOLE = (NAN, HUGE, 1.5, 2.0, True, "1", [1], PAIR)
+NOT_WHOLE = (1.5, True)
+EVERY_NOT_ID = (-1, 5, 10**30, "0", 0.0, True, None, NAN, [0], {})
+NOT_IDS = (-1, 5, "0")
+EVERY_NOT_CONTEXT: list[tuple[Any, str]] = [
     (5, "got 5"),
     ([0.5], "got [0.5]"),
     ({"demnd": 0.5}, "unknown context 'demnd'"),
@@ -84,7 +97,13 @@ NOT_CONTEXTS: list[tuple[Any, str]] = [
     ({"sky": "snow"}, "must be one of ['sun', 'rain'], got 'snow'"),
     ({"sky": ["sun"]}, "got ['sun']"),
 ]
-NOT_DECISIONS: list[tuple[Any, str]] = [
+NOT_CONTEXTS: list[tuple[Any, str]] = [
+    (5, "got 5"),
+    ({"order": 0.5}, "unknown context 'order'"),
+    ({"demand": "0.5"}, "got '0.5'"),
+    ({"cover": 1.5}, "'cover' must lie in [0, 1], got 1.5"),
+]
+EVERY_NOT_DECISION: list[tuple[Any, str]] = [
     (5, "got 5"),
     ({"ordr": 0.5}, "unknown decision 'ordr'"),
     (DECISION | {"demand": 0.5}, "unknown decision 'demand'"),
@@ -95,6 +114,12 @@ NOT_DECISIONS: list[tuple[Any, str]] = [
     (DECISION | {"boxes": 2.5}, "must be a whole number, got 2.5"),
     (DECISION | {"boxes": 10}, "'boxes' must lie in [1, 9], got 10"),
     (DECISION | {"route": "air"}, "got 'air'"),
+]
+NOT_DECISIONS: list[tuple[Any, str]] = [
+    (5, "got 5"),
+    (DECISION | {"demand": 0.5}, "unknown decision 'demand'"),
+    (DECISION | {"order": True}, "got True"),
+    (DECISION | {"boxes": 10}, "'boxes' must lie in [1, 9], got 10"),
 ]
 LACKING = ({"order": 0.5, "boxes": 3}, "lacks 'route'")
 
@@ -134,7 +159,7 @@ def policy_rows() -> list[Row]:
     """Every field with what is no part, and with each part that belongs in another field."""
     rows = []
     for name in ww.Policy.__dataclass_fields__:
-        where, wrong = f"Policy.{name}", (5, "KernelDensity", None, ww.Empirical, ww.Space({"x": ww.Real(0, 1)}))
+        where, wrong = f"Policy.{name}", (None, ww.Empirical)
         call = lambda part, name=name: ww.Policy(**({"context_model": ww.Empirical()} | {name: part}))  # noqa: E731
         strangers = [part for home, part in HOMES.items() if home != name]
         rows += words(where, call, *wrong, *strangers, error=IncompatibleError)
@@ -154,7 +179,7 @@ HOMES = {
 }
 
 PARTS: list[Row] = [
-    *numbers("Real.low", lambda v: ww.Real(v, 9), error=SpaceError),
+    *words("Real.low", lambda v: ww.Real(v, 9), *EVERY_NOT_NUMBER, error=SpaceError),
     *numbers("Real.high", lambda v: ww.Real(-9, v), error=SpaceError),
     Row("Real.low", lambda: ww.Real(2, 1), SpaceError, "Real(2.0, 1.0)"),
     Row("Real.low", lambda: ww.Real(0, 1, log=True), SpaceError, "low=0.0"),
@@ -162,7 +187,7 @@ PARTS: list[Row] = [
     Row("Real.high", lambda: ww.Real(0, 1e308), SpaceError, "1e+308"),
     *words("Real.log", lambda v: ww.Real(1, 2, log=v), 1, "yes", None, error=SpaceError),
     *words("Real.outside", lambda v: ww.Real(outside=v), "drop", None, 1, PAIR, error=SpaceError),
-    *wholes("Integer.low", lambda v: ww.Integer(v, 9), BEYOND, error=SpaceError),
+    *words("Integer.low", lambda v: ww.Integer(v, 9), *EVERY_NOT_WHOLE, BEYOND, error=SpaceError),
     *wholes("Integer.high", lambda v: ww.Integer(-9, v), BEYOND, error=SpaceError),
     Row("Integer.high", lambda: ww.Integer(3, 3), SpaceError, "Integer(3, 3)"),
     *words("Integer.log", lambda v: ww.Integer(1, 2, log=v), 1, "yes", None, error=SpaceError),
@@ -191,7 +216,7 @@ PARTS: list[Row] = [
             ({"x": "1"}, "'x': '1'"),
         ],
     ),
-    *numbers("Linear.lower", lambda v: ww.Linear({"x": 1}, lower=v), error=SpaceError),
+    *words("Linear.lower", lambda v: ww.Linear({"x": 1}, lower=v), *EVERY_NOT_NUMBER, error=SpaceError),
     *numbers("Linear.upper", lambda v: ww.Linear({"x": 1}, upper=v), error=SpaceError),
     Row("Linear.lower", lambda: ww.Linear({"x": 1}), SpaceError, "lower=None, upper=None"),
     Row("Linear.upper", lambda: ww.Linear({"x": 1}, lower=2, upper=1), SpaceError, "lower=2, upper=1"),
@@ -357,29 +382,4 @@ PARTS: list[Row] = [
         ArgumentError,
         [*shown(".parts", (5, None, Mine)), ([5], "parts=[5]"), ([Mine()], "parts=[Mine("), ([Box], "parts=[Box]")],
     ),
-    *numbers("papers.gp_ucb.width", lambda v: ww.papers.gp_ucb(width=v), None, -1),
-    *numbers("papers.sbo_kde.width", lambda v: ww.papers.sbo_kde(width=v), None, -1),
-    *wholes("papers.sbo_kde.samples", lambda v: ww.papers.sbo_kde(samples=v), None, 0),
-    *numbers("papers.erbo.width", lambda v: ww.papers.erbo(width=v), None, -1),
-    *numbers("papers.stable_opt.width", lambda v: ww.papers.stable_opt(width=v), None, -1),
-    *numbers("papers.stable_opt.spread", lambda v: ww.papers.stable_opt(spread=v), None, -1),
-    *wholes("papers.stable_opt.points", lambda v: ww.papers.stable_opt(points=v), None, 0),
-    *each(
-        "SqlJournal.url",
-        ww.SqlJournal,
-        JournalError,
-        [
-            ("nonsense", "'nonsense'"),
-            ("mystery://host/shop", "mystery"),
-            ("mysql://host/shop", "mysql is neither SQLite nor PostgreSQL"),
-            ("postgresql://me:secret@host:port/shop", "me:***@host:port"),
-            ("sqlite:///a\0b", "a\\x00b"),
-            ("sqlite:////nowhere/at/all/shop.db", "/nowhere/at/all/shop.db"),
-        ],
-    ),
-    *each("SqlJournal.url", ww.SqlJournal, ArgumentError, [(5, "5"), ("sqlite://", "name a file")]),
-    Row("SqlJournal.create", lambda: ww.SqlJournal("sqlite:///never.db", create=1), ArgumentError, "create=1"),
-    *numbers("SqlJournal.retry_seconds", lambda v: ww.SqlJournal("sqlite:///never.db", retry_seconds=v), None, -1),
-    *words("studies.journal", ww.studies, None, 5, ww.MemoryJournal),
-    *words("delete_study.journal", lambda v: ww.delete_study("shop", journal=v), None, 5, ww.MemoryJournal),
 ]

@@ -10,7 +10,7 @@ import windward as ww
 from windward.basics.errors import ArgumentError, IncompatibleError
 
 PAST = timedelta(seconds=-1)
-NOT_PARTS = (5, "Empirical", ww.Empirical, ww.Sobol())
+NOT_PARTS = (ww.Empirical, ww.Sobol())
 
 
 def delayed(name: str) -> list[Row]:
@@ -34,14 +34,14 @@ def censored(name: str) -> list[Row]:
     return [
         *delayed(name),
         *numbers(f"papers.{name}.worst", lambda v: method(v, 5), None),
-        *wholes(f"papers.{name}.patience", lambda v: method(0.0, v), None, -1, PAST),
-        *words(f"papers.{name}.late", lambda v: method(0.0, 5, late=v), None, "never", 1),
+        *wholes(f"papers.{name}.patience", lambda v: method(0.0, v), -1, PAST),
+        *words(f"papers.{name}.late", lambda v: method(0.0, 5, late=v), "never", 1),
     ]
 
 
 DELAYS: list[Row] = [
     *numbers("Censor.worst", lambda v: ww.Censor(v, 5), None),
-    *wholes("Censor.patience", lambda v: ww.Censor(0.0, v), None, -1, PAST),
+    *wholes("Censor.patience", lambda v: ww.Censor(0.0, v), -1, PAST),
     *words("Censor.late", lambda v: ww.Censor(0.0, 5, v), None, "never", 1),
     *numbers("DelayedWidth.bound", ww.DelayedWidth, None, -1),
     *numbers("DelayedWidth.base", lambda v: ww.DelayedWidth(1.0, v), None, -1),
@@ -56,12 +56,11 @@ DELAYS: list[Row] = [
 
 RUNS: list[Row] = [
     *words("Study.run.executor", lambda s, v: s.run(print, 1, executor=v), 5, "threads", print),
-    *wholes("Study.run.workers", lambda s, v: s.run(print, 1, workers=v), 0, -1),
     *each(
         "Study.run.workers",
         lambda s, v: s.run(print, 1, workers=v),
         ArgumentError,
-        [(2, "workers go with an executor")],
+        [(2, "workers go with an executor"), (0, "workers must be >= 1"), (1.5, "workers must be a whole number")],
     ),
     *words("Study.run.leftover", lambda s, v: s.run(print, 1, leftover=v), None, "forget", 1),
 ]

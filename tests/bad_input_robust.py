@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from bad_input_cases import BEYOND, HUGE, NAN, NOT_NUMBERS, PAIR, Row, each, numbers, shown, wholes, words
+from bad_input_cases import BEYOND, EVERY_NOT_NUMBER, HUGE, NAN, PAIR, Row, each, numbers, shown, wholes, words
 
 import windward as ww
 from windward import ArgumentError, IncompatibleError, papers
@@ -32,13 +32,17 @@ def silent(t: int, k: int) -> None:
 
 # Wrong wherever a divergence, a radius, contexts or a known distribution is asked for: among them a class in place of
 # an instance, a neighbour in the argument list, and parts that can be called as schedules can.
-NOT_DIVERGENCES = (5, None, "TotalVariation", ww.TotalVariation, 0.1, ww.Decay(0.1), ww.Expected(), TV.on(PLACES))
-NOT_RADII = (*NOT_NUMBERS, None, -1, ww.Decay, TV, ww.Empirical(), KNOWN, print, downhill, silent)
-NOT_CONTEXTS = (5, None, F, [[0.0]], PAIR, ww.Contexts, KNOWN)
-NOT_KNOWN = (5, None, ww.Known, ww.Empirical(), {"demand": [0.2]}, PLACES, 0.1)
+EVERY_NOT_DIVERGENCE = (5, None, "TotalVariation", ww.TotalVariation, 0.1, ww.Decay(0.1), ww.Expected(), TV.on(PLACES))
+NOT_DIVERGENCES = (None, ww.TotalVariation, ww.Decay(0.1))
+EVERY_NOT_RADIUS = (*EVERY_NOT_NUMBER, None, -1, ww.Decay, TV, ww.Empirical(), KNOWN, print, downhill, silent)
+NOT_RADII = (NAN, None, -1, TV)
+EVERY_NOT_CONTEXTS = (5, None, F, [[0.0]], PAIR, ww.Contexts, KNOWN)
+NOT_CONTEXTS = (F, ww.Contexts)
+EVERY_NOT_KNOWN = (5, None, ww.Known, ww.Empirical(), {"demand": [0.2]}, PLACES, 0.1)
+NOT_KNOWN = (None, ww.Empirical())
 
 # What is no tensor of values or weights on the three places.
-NOT_TENSORS: list[tuple[Any, str]] = [
+EVERY_NOT_TENSOR: list[tuple[Any, str]] = [
     (5, "=5)"),
     (None, "=None)"),
     ([1.0, 2.0, 3.0], "=[1.0, 2.0, 3.0])"),
@@ -53,13 +57,18 @@ NOT_TENSORS: list[tuple[Any, str]] = [
     (torch.tensor([1.0, -HUGE, 3.0]), "got -inf"),
     (torch.tensor([1e200, 0.0, 0.0], dtype=torch.float64), "got 1e+200"),
 ]
+NOT_TENSORS: list[tuple[Any, str]] = [
+    ([1.0, 2.0, 3.0], "=[1.0, 2.0, 3.0])"),
+    (torch.ones(2), "must have the 3 contexts, got (2,)"),
+    (torch.tensor([1.0, NAN, 3.0]), "must be finite, at most 1e+150 in size, got nan"),
+]
 NOT_WEIGHTS: list[tuple[Any, str]] = [
-    *NOT_TENSORS,
+    (P.numpy(), "=array("),
     (torch.tensor([1.5, -0.5, 0.0]), "weights must be >= 0, got -0.5"),
     (torch.tensor([0.5, 0.25, 0.0]), "weights must sum to 1 over the contexts, got 0.75"),
-    (torch.stack([P, 2.0 * P]), "got 2."),
 ]
-NOT_REACHED: list[tuple[Any, str]] = [
+EVERY_NOT_WEIGHT = [*EVERY_NOT_TENSOR, *NOT_WEIGHTS, (torch.stack([P, 2.0 * P]), "got 2.")]
+EVERY_NOT_REACHED: list[tuple[Any, str]] = [
     *shown(".radius", (NAN, BEYOND, True, "1", 1j, None, -1, -HUGE, [0.1], PAIR, ww.Decay(0.1))),
     (torch.tensor(-0.5), "radius=-0.5"),
     (torch.tensor([0.5, NAN]), "radius=nan"),
@@ -67,21 +76,28 @@ NOT_REACHED: list[tuple[Any, str]] = [
     (torch.ones(3), "radius=tensor([1., 1., 1.])): it does not broadcast over (2,)"),
     (torch.ones(2, 2), "it does not broadcast over (2,)"),
 ]
+NOT_REACHED: list[tuple[Any, str]] = [
+    *shown(".radius", ("1", -1)),
+    (torch.tensor([0.5, NAN]), "radius=nan"),
+    (torch.ones(3), "radius=tensor([1., 1., 1.])): it does not broadcast over (2,)"),
+]
 
 
 def divergence_rows(divergence: Any) -> list[Row]:
     """Every method of a divergence, each argument given wrongly."""
     name, two = type(divergence).__name__, torch.stack([F, F])
-    worst, distance = divergence.worst_case, divergence.distance
+    worst, distance, first = divergence.worst_case, divergence.distance, divergence is TV
+    tensors, reached = (EVERY_NOT_TENSOR, EVERY_NOT_REACHED) if first else (NOT_TENSORS, NOT_REACHED)
+    weights, contexts = (EVERY_NOT_WEIGHT, EVERY_NOT_CONTEXTS) if first else (NOT_WEIGHTS, NOT_CONTEXTS)
     return [
-        *each(f"{name}.worst_case.values", lambda v: worst(v, PLACES, 0.1), ArgumentError, NOT_TENSORS),
-        *words(f"{name}.worst_case.contexts", lambda v: worst(F, v, 0.1), *NOT_CONTEXTS),
-        *each(f"{name}.worst_case.radius", lambda v: worst(two, PLACES, v), ArgumentError, NOT_REACHED),
+        *each(f"{name}.worst_case.values", lambda v: worst(v, PLACES, 0.1), ArgumentError, tensors),
+        *words(f"{name}.worst_case.contexts", lambda v: worst(F, v, 0.1), *contexts),
+        *each(f"{name}.worst_case.radius", lambda v: worst(two, PLACES, v), ArgumentError, reached),
         Row(f"{name}.worst_case.values", lambda: worst(PLACES, F, 0.1), ArgumentError, "contexts=tensor([1., 2., 3.])"),
         Row(f"{name}.worst_case.radius", lambda: worst(F, PLACES, two), ArgumentError, "does not broadcast over ()"),
-        *each(f"{name}.distance.weights", lambda v: distance(v, PLACES), ArgumentError, NOT_WEIGHTS),
-        *words(f"{name}.distance.contexts", lambda v: distance(P, v), *NOT_CONTEXTS),
-        *words(f"{name}.on.contexts", divergence.on, *NOT_CONTEXTS),
+        *each(f"{name}.distance.weights", lambda v: distance(v, PLACES), ArgumentError, weights),
+        *words(f"{name}.distance.contexts", lambda v: distance(P, v), *contexts),
+        *words(f"{name}.on.contexts", divergence.on, *contexts),
         *each(f"{name}.on.contexts", lambda v: divergence.on(PLACES)(v, 0.1), ArgumentError, NOT_TENSORS),
     ]
 
@@ -139,19 +155,20 @@ MATRICES: list[Row] = [
         "the slope of its worst case is not finite",
     ),
     Row("MMD.length_scale", ww.MMD, ArgumentError, "MMD(length_scale=None, matrix=None): give one of the two"),
-    *numbers("MMD.length_scale", ww.MMD, 0, -1),
+    *numbers("MMD.length_scale", ww.MMD, 0),
     *words("MMD.length_scale", ww.MMD, [[1.0]], TV),
     *numbers("MMD.nugget", lambda v: ww.MMD(0.5, v), None, -1),
-    *numbers("MMD.tolerance", lambda v: ww.MMD(0.5, tolerance=v), None, 0, -1),
+    *numbers("MMD.tolerance", lambda v: ww.MMD(0.5, tolerance=v), None, 0),
 ]
 ALIKE = ww.Contexts.uniform(torch.tensor([[0.0], [0.0], [1.0]]))  # two contexts in one place: a singular kernel
 
 
 def ball_rows(name: str, call: Callable[..., Any]) -> list[Row]:
     """An objective or a method with a divergence and a radius: each wrong, and the two swapped."""
+    divergences, radii = (EVERY_NOT_DIVERGENCE, EVERY_NOT_RADIUS) if name == "Robust" else (NOT_DIVERGENCES, NOT_RADII)
     return [
-        *words(f"{name}.divergence", lambda v: call(v, 0.1), *NOT_DIVERGENCES),
-        *words(f"{name}.radius", lambda v: call(TV, v), *NOT_RADII),
+        *words(f"{name}.divergence", lambda v: call(v, 0.1), *divergences),
+        *words(f"{name}.radius", lambda v: call(TV, v), *radii),
         Row(f"{name}.divergence", lambda: call(0.1, TV), ArgumentError, "divergence=0.1"),
         Row(f"{name}.radius", lambda: call(TV, downhill), ArgumentError, "the schedule gave -0.5 for t=1; it must be"),
         Row(f"{name}.radius", lambda: call(TV, silent), ArgumentError, "the schedule gave None for t=1"),
@@ -173,9 +190,7 @@ OBJECTIVES: list[Row] = [
     *ball_rows("BocuOne", ww.BocuOne),
     *ball_rows("BocuTwo", ww.BocuTwo),
     *words("LipschitzRobust.radius", ww.LipschitzRobust, *NOT_RADII),
-    *words(
-        "MidpointRobust.divergence", lambda v: ww.MidpointRobust(v, 0.1), *NOT_DIVERGENCES, *DIVERGENCES[:3], ww.MMD
-    ),
+    *words("MidpointRobust.divergence", lambda v: ww.MidpointRobust(v, 0.1), *NOT_DIVERGENCES, *DIVERGENCES[:3]),
     *words("MidpointRobust.radius", lambda v: ww.MidpointRobust(MMD, v), *NOT_RADII),
     Row("MidpointRobust.divergence", lambda: ww.MidpointRobust(0.1, MMD), ArgumentError, "divergence=0.1"),
     Row(
@@ -188,7 +203,7 @@ OBJECTIVES: list[Row] = [
     *numbers("Tradeoff.beta", lambda v: ww.Tradeoff(TV, 0.1, 1.0, v), None, -1),
     *numbers("BocuOne.alpha", lambda v: ww.BocuOne(TV, 0.1, v), None, -1),
     *numbers("BocuOne.beta", lambda v: ww.BocuOne(TV, 0.1, 1.0, v), None, -1),
-    *numbers("BocuOne.step", lambda v: ww.BocuOne(TV, 0.1, step=v), None, 0, -1),
+    *numbers("BocuOne.step", lambda v: ww.BocuOne(TV, 0.1, step=v), None, 0),
     *numbers("BocuTwo.alpha", lambda v: ww.BocuTwo(TV, 0.1, v), None, -1),
     *numbers("BocuTwo.beta", lambda v: ww.BocuTwo(TV, 0.1, 1.0, v), None, -1),
     Row("BocuTwo.alpha", lambda: ww.BocuTwo(TV, 0.1, -1), ArgumentError, "BocuTwo(alpha=-1)"),
@@ -205,12 +220,12 @@ OBJECTIVES: list[Row] = [
     *words("Satisficing.divergence", lambda v: ww.Satisficing(v, 0.5), *NOT_DIVERGENCES),
     *numbers("Satisficing.target", lambda v: ww.Satisficing(TV, v), None),
     Row("Satisficing.divergence", lambda: ww.Satisficing(0.5, TV), ArgumentError, "divergence=0.5"),
-    *numbers("VaR.tail", ww.VaR, None, 0, -1, 1.5),
-    *numbers("CVaR.tail", ww.CVaR, None, 0, -1, 1.5),
+    *numbers("VaR.tail", ww.VaR, None, 0, 1.5),
+    *numbers("CVaR.tail", ww.CVaR, None, 0, 1.5),
     *numbers("Decay.scale", ww.Decay, None, -1),
     *numbers("Decay.power", lambda v: ww.Decay(0.3, v), None, -1),
     *numbers("KernelRate.scale", ww.KernelRate, None, -1),
-    *numbers("KirschnerRate.risk", ww.KirschnerRate, None, 0, -1, 1.5),
+    *numbers("KirschnerRate.risk", ww.KirschnerRate, None, 0, 1.5),
     *numbers("MicheliRate.context_diameter", lambda v: ww.MicheliRate(v, 2), None, -1),
     *wholes("MicheliRate.decisions", lambda v: ww.MicheliRate(1.0, v), None, 0),
     *numbers("MicheliRate.decision_diameter", lambda v: ww.MicheliRate(1.0, 2, v), None, -1),
@@ -286,98 +301,10 @@ ROBUST_UNFIT = [
 UNPLACED: list[Row] = each("Study.policy", lambda v: ww.Study(LOOSE, v), IncompatibleError, ROBUST_UNFIT[:3])
 
 
-def bocu_rows(name: str, call: Callable[..., Any]) -> list[Row]:
-    """A method of Tay2024: `call(reference, **parts)`."""
-    return [
-        *words(f"papers.{name}.reference", call, *NOT_KNOWN),
-        *words(
-            f"papers.{name}.surrogate",
-            lambda v: call(KNOWN, surrogate=v),
-            *(5, ww.GaussianProcess, "gp", MMD),
-            error=IncompatibleError,
-        ),
-        *words(
-            f"papers.{name}.maximize",
-            lambda v: call(KNOWN, maximize=v),
-            *(5, ww.OverGrid, 32, ww.Thompson()),
-            error=IncompatibleError,
-        ),
-    ]
-
-
-def tradeoff_rows(name: str, call: Callable[..., Any]) -> list[Row]:
-    """A method with the parameters of a tradeoff: `call(reference, divergence, radius, **more)`."""
-    return [
-        *ball_rows(f"papers.{name}", lambda d, r: call(KNOWN, d, r)),
-        *bocu_rows(name, lambda p, **parts: call(p, TV, 0.1, **parts)),
-        *numbers(f"papers.{name}.alpha", lambda v: call(KNOWN, TV, 0.1, alpha=v), None, -1),
-        *numbers(f"papers.{name}.beta", lambda v: call(KNOWN, TV, 0.1, beta=v), None, -1),
-        Row(f"papers.{name}.reference", lambda: call(TV, KNOWN, 0.1), ArgumentError, "divergence=Known("),
-    ]
-
-
-def quadrature_rows(name: str, *more: float, rule: bool = True) -> list[Row]:
-    """A method of Nguyen2020: `name(samples, *more, rule=...)`, where `more` is its radius if it has one."""
-    call = getattr(papers, name)
-    rows = words(f"papers.{name}.samples", lambda v: call(v, *more), *NOT_KNOWN)
-    if more:
-        rows += words(f"papers.{name}.radius", lambda v: call(KNOWN, v), *NOT_RADII)
-        rows.append(Row(f"papers.{name}.samples", lambda: call(0.1, KNOWN), ArgumentError, "=Known("))
-    if rule:
-        wrong = (5, "uniform", ww.Uniform, ww.Thompson(), ww.Empirical(), ww.Decay(0.1))
-        rows += words(f"papers.{name}.rule", lambda v: call(KNOWN, *more, rule=v), *wrong, error=IncompatibleError)
-    return rows
-
-
-METHODS: list[Row] = [
-    *numbers("papers.drbo_kde.width", lambda v: papers.drbo_kde(width=v), None, -1),
-    *wholes("papers.drbo_kde.samples", lambda v: papers.drbo_kde(samples=v), None, 0),
-    *wholes("papers.drbo_kde.elsewhere", lambda v: papers.drbo_kde(elsewhere=v), None, -1),
-    *numbers("papers.drbo_mmd.width", lambda v: papers.drbo_mmd(width=v), None, -1),
-    *numbers("papers.drbo_mmd.length_scale", lambda v: papers.drbo_mmd(length_scale=v), None, 0),
-    *wholes("papers.drbo_mmd.points", lambda v: papers.drbo_mmd(points=v), None, 0),
-    *numbers("papers.drbo_mmd_minimax.width", lambda v: papers.drbo_mmd_minimax(width=v), None, -1),
-    *numbers("papers.drbo_mmd_minimax.length_scale", lambda v: papers.drbo_mmd_minimax(length_scale=v), None, 0),
-    *wholes("papers.drbo_mmd_minimax.points", lambda v: papers.drbo_mmd_minimax(points=v), None, 0),
-    *numbers("papers.drbo_mmd_minimax.nugget", lambda v: papers.drbo_mmd_minimax(nugget=v), None, -1),
-    *numbers("papers.wdrbo.width", lambda v: papers.wdrbo(width=v), None, -1),
-    *words("papers.wdrbo.radius", lambda v: papers.wdrbo(radius=v), *(v for v in NOT_RADII if v is not None)),
-    *wholes("papers.wdrbo.elsewhere", lambda v: papers.wdrbo(elsewhere=v), None, -1),
-    *numbers("papers.wdrbo_exact.width", lambda v: papers.wdrbo_exact(width=v), None, -1),
-    *words(
-        "papers.wdrbo_exact.radius", lambda v: papers.wdrbo_exact(radius=v), *(v for v in NOT_RADII if v is not None)
-    ),
-    *wholes("papers.wdrbo_exact.elsewhere", lambda v: papers.wdrbo_exact(elsewhere=v), None, -1),
-    *bocu_rows("ts_bocu", lambda p, **parts: papers.ts_bocu(p, ww.Sensitivity(TV), **parts)),
-    *words(
-        "papers.ts_bocu.objective",
-        lambda v: papers.ts_bocu(KNOWN, v),
-        *(5, None, ww.Sensitivity, TV, KNOWN, 0.1),
-        error=IncompatibleError,
-    ),
-    Row("papers.ts_bocu.reference", lambda: papers.ts_bocu(ww.Minimum(), KNOWN), ArgumentError, "reference=Minimum()"),
-    *tradeoff_rows("ucb_bocu_1", papers.ucb_bocu_1),
-    *tradeoff_rows("ucb_bocu_2", papers.ucb_bocu_2),
-    Row("papers.ucb_bocu_2.radius", lambda: papers.ucb_bocu_2(KNOWN, CHI, 0), IncompatibleError, STEEP),
-    *bocu_rows("ucb_so", papers.ucb_so),
-    *bocu_rows("ucb_ro", papers.ucb_ro),
-    *quadrature_rows("drbqo", 0.1),
-    *quadrature_rows("emp_drbqo", 0.1),
-    *quadrature_rows("bqo_ts"),
-    *quadrature_rows("bqo_ei"),
-    *quadrature_rows("maximin_bqo_ts", 0.1),
-    *quadrature_rows("maximin_bqo_ei", 0.1),
-    *quadrature_rows("drbqo_rand_w", 0.1, rule=False),
-    *quadrature_rows("bqo_ts_rand_w", rule=False),
-    *quadrature_rows("bqo_ei_rand_w", rule=False),
-    *words("papers.mtbo.folds", papers.mtbo, *NOT_KNOWN),
-]
-
 ROBUST: list[Row] = [
     *(row for divergence in DIVERGENCES for row in divergence_rows(divergence)),
     *MATRICES,
     *OBJECTIVES,
     *POLICIES,
     *UNPLACED,
-    *METHODS,
 ]

@@ -6,10 +6,7 @@ A wrong call on a study leaves the study, its log and its next suggestion as the
 from __future__ import annotations
 
 import inspect
-import json
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import ModuleType
@@ -20,6 +17,9 @@ import torch
 from bad_input_cases import (
     CONTEXT,
     DECISION,
+    EVERY_NOT_CONTEXT,
+    EVERY_NOT_DECISION,
+    EVERY_NOT_ID,
     LACKING,
     NAN,
     NOON,
@@ -37,11 +37,13 @@ from bad_input_cases import (
     misfits,
     numbers,
     prepared,
+    raised,
     shown,
     wholes,
     words,
 )
 from bad_input_delays import DELAYS, RUNS
+from bad_input_papers import METHODS
 from bad_input_robust import DIVERGENCES, ROBUST, ROBUST_UNFIT
 
 import windward as ww
@@ -62,9 +64,10 @@ class OddProcess(ww.GaussianProcess):
         return replace(super().fit(data, start), hyperparameters=OddScales(0.0, (0.5,), 1.0, 0.1))
 
 
-EVERY_DECISION = [*NOT_DECISIONS, LACKING, (None, "got None")]
+WHOLE_DECISION = [*NOT_DECISIONS, LACKING, (None, "got None")]
 FARTHER, TOGETHER = ({"order": 1.5}, "must lie in [0, 1], got 1.5"), {"order": 1.0, "boxes": 9}  # 1 + 0.9 > 1.5
-NOT_NAMES: tuple[Any, ...] = (None, 5, "", "  ", "x" * 201, b"shop", "a\0b", "a\ud800b")
+EVERY_NOT_NAME: tuple[Any, ...] = (None, 5, "", "  ", "x" * 201, b"shop", "a\0b", "a\ud800b")
+NOT_NAMES: tuple[Any, ...] = (None, "", "a\0b")
 NOT_PARTS = [*shown(".parts", (5, None, Mine)), ([5], "parts=[5]"), ([Box], "parts=[Box]")]
 NOT_CLOCKS = [*shown(".clock", (5, None, NOON)), (lambda: NOON.replace(tzinfo=None), "12, 0)"), (lambda: 5, "got 5")]
 UNLISTED = ww.Policy(context_model=Mine())
@@ -81,13 +84,14 @@ def at(where: str, call: Callable[..., Any], says: str) -> Row:
     return Row(where, call, TrialError, says)
 
 
-def ids(where: str, call: Callable[..., Any]) -> list[Row]:
+def ids(where: str, call: Callable[..., Any], values: tuple[Any, ...] = NOT_IDS) -> list[Row]:
     return each(
-        where, call, TrialError, [(value, f"has no trial {in_message(value)}; ids go from 0 to 4") for value in NOT_IDS]
+        where, call, TrialError, [(value, f"has no trial {in_message(value)}; ids go from 0 to 4") for value in values]
     )
 
 
-NOT_KEYS = (5, "", "a b", "a/1", "x" * 201, "\u00e9")
+EVERY_NOT_KEY = (5, "", "a b", "a/1", "x" * 201, "\u00e9")
+NOT_KEYS = (5, "a b")
 
 
 def tell(study: ww.Study, one: ww.Tell) -> None:
@@ -110,7 +114,7 @@ STUDY: list[Row] = [
         [*shown(".journal", (5, ww.MemoryJournal, {})), ("sqlite://", "sqlite://")],
     ),
     Row("Study.journal", lambda s: ww.Study(SPACE, journal="nonsense"), JournalError, "nonsense"),
-    *words("Study.name", lambda s, v: ww.Study(SPACE, name=v), *NOT_NAMES),
+    *words("Study.name", lambda s, v: ww.Study(SPACE, name=v), *EVERY_NOT_NAME),
     Row("Study.name", lambda s: ww.Study(SPACE, journal=s.journal, name="shop"), StudyExists, "'shop' exists already"),
     Row("Study.name", lambda s: ww.Study(SPACE, journal=s.journal, name="shop"), StudyExists, "with Study.open"),
     *wholes("Study.seed", lambda s, v: ww.Study(SPACE, seed=v), None, -1, 2**60),
@@ -124,24 +128,32 @@ STUDY: list[Row] = [
     *words("Study.open.name", lambda s, v: ww.Study.open(v, journal=s.journal), *NOT_NAMES),
     Row("Study.open.name", lambda s: ww.Study.open("shpo", journal=s.journal), UnknownStudy, "'shpo' in this journal"),
     *words("Study.open.journal", lambda s, v: ww.Study.open("shop", journal=v), None, 5),
-    *each("Study.open.parts", lambda s, v: ww.Study.open("shop", journal=s.journal, parts=v), ArgumentError, NOT_PARTS),
     *each(
-        "Study.open.clock", lambda s, v: ww.Study.open("shop", journal=s.journal, clock=v), ArgumentError, NOT_CLOCKS
+        "Study.open.parts",
+        lambda s, v: ww.Study.open("shop", journal=s.journal, parts=v),
+        ArgumentError,
+        NOT_PARTS[-2:],
+    ),
+    *each(
+        "Study.open.clock",
+        lambda s, v: ww.Study.open("shop", journal=s.journal, clock=v),
+        ArgumentError,
+        NOT_CLOCKS[-2:],
     ),
     *words("Study.open.device", lambda s, v: ww.Study.open("shop", journal=s.journal, device=v), "gpu", "meta", {}),
     *words("delete_study.name", lambda s, v: ww.delete_study(v, journal=s.journal), *NOT_NAMES),
     Row("delete_study.name", lambda s: ww.delete_study("shpo", journal=s.journal), UnknownStudy, "'shpo'"),
     *misfits("Study.ask.context", lambda s, v: s.ask(context=v), NOT_CONTEXTS),
-    *misfits("Study.ask.fix", lambda s, v: s.ask(fix=v), NOT_DECISIONS),
+    *misfits("Study.ask.fix", lambda s, v: s.ask(fix=v), EVERY_NOT_DECISION),
     *misfits("Study.ask.fix", lambda s, v: s.ask(fix=v), [FARTHER, (TOGETHER, f"fix={TOGETHER!r}")]),
     *wholes("Study.ask_many.count", lambda s, v: s.ask_many(v), None, 0, -1),
     *ids("Study.replay.id", lambda s, v: s.replay(v)),
     at("Study.replay.id", lambda s: s.replay(4), "trial 4 was added"),
     *ids("Study.reveal.id", lambda s, v: s.reveal(v, CONTEXT)),
-    *misfits("Study.reveal.context", lambda s, v: s.reveal(3, v), [*NOT_CONTEXTS, (None, "got None")]),
+    *misfits("Study.reveal.context", lambda s, v: s.reveal(3, v), [*EVERY_NOT_CONTEXT, (None, "got None")]),
     Row("Study.reveal.context", lambda s: s.reveal(3, {}), ArgumentError, "context={}"),
     at("Study.reveal.context", lambda s: s.reveal(3, {"demand": 0.7}), "study.amend(3, context={'demand': 0.7})"),
-    *ids("Study.tell.id", lambda s, v: s.tell(v, 1.0)),
+    *ids("Study.tell.id", lambda s, v: s.tell(v, 1.0), EVERY_NOT_ID),
     *numbers("Study.tell.value", lambda s, v: s.tell(3, v), None),
     at("Study.tell.value", lambda s: s.tell(0, 9.0), "the first is kept; to correct it use study.amend(0, value=9.0)"),
     *misfits("Study.tell.context", lambda s, v: s.tell(3, 1.0, context=v), NOT_CONTEXTS),
@@ -162,7 +174,9 @@ STUDY: list[Row] = [
     at("Study.amend.context", lambda s: s.amend(3, context={"sky": "sun"}), "study.reveal(3, ...)"),
     *numbers("Study.amend.noise", lambda s, v: s.amend(0, noise=v), -1.0),
     *misfits("Study.amend.decision", lambda s, v: s.amend(0, decision=v), [*NOT_DECISIONS, LACKING]),
-    *misfits("Study.add.decision", lambda s, v: s.add(v, 1.0, context=CONTEXT), EVERY_DECISION),
+    *misfits(
+        "Study.add.decision", lambda s, v: s.add(v, 1.0, context=CONTEXT), [*EVERY_NOT_DECISION, *WHOLE_DECISION[-2:]]
+    ),
     *numbers("Study.add.value", lambda s, v: s.add(DECISION, v, context=CONTEXT), None),
     *misfits(
         "Study.add.context",
@@ -176,7 +190,7 @@ STUDY: list[Row] = [
     *words("Study.add_many.rows", lambda s, v: s.add_many(v), None, 5, "rows", {"a": 1}, [{"a": 1}]),
     *words("Study.add_many.again", lambda s, v: s.add_many([], again=v), None, 5, "yes"),
     *words("Study.known_rows.rows", lambda s, v: s.known_rows(v), None, 5, "rows", {"a": 1}, [{"a": 1}]),
-    *misfits("Past.decision", lambda s, v: s.add_many([ww.Past(v, 1.0, CONTEXT)]), EVERY_DECISION),
+    *misfits("Past.decision", lambda s, v: s.add_many([ww.Past(v, 1.0, CONTEXT)]), WHOLE_DECISION),
     *numbers("Past.value", lambda s, v: s.add_many([ww.Past(DECISION, v, CONTEXT)]), None),
     *misfits(
         "Past.context",
@@ -190,7 +204,7 @@ STUDY: list[Row] = [
     Row("Study.use.policy", lambda s: s.use(UNLISTED), ArgumentError, "unknown part 'Mine'"),
     *misfits("Study.recommend.context", lambda s, v: s.recommend(context=v), NOT_CONTEXTS),
     at("Study.recommend.context", lambda s: ww.Study(SPACE).recommend(context=CONTEXT), "nothing has arrived"),
-    *misfits("Study.assess.decision", lambda s, v: s.assess(v), EVERY_DECISION),
+    *misfits("Study.assess.decision", lambda s, v: s.assess(v), WHOLE_DECISION),
     *misfits(
         "Study.assess.decision", lambda s, v: s.assess(DECISION | v), [FARTHER, (TOGETHER, "= 1.9 must be <= 1.5")]
     ),
@@ -204,7 +218,7 @@ STUDY: list[Row] = [
     *words("Study.run.progress", lambda s, v: s.run(print, 1, progress=v), 1, None, "no"),
     *RUNS,
     *words("Study.ask.key", lambda s, v: s.ask(key=v), *NOT_KEYS),
-    *words("Study.tell.key", lambda s, v: s.tell(3, 1.0, key=v), *NOT_KEYS),
+    *words("Study.tell.key", lambda s, v: s.tell(3, 1.0, key=v), *EVERY_NOT_KEY),
     *words(
         "Study.tell_many.tells", lambda s, v: s.tell_many(v), None, 5, "told", {0: 1.0}, [(3, 1.0)], ww.Tell(3, 1.0)
     ),
@@ -216,7 +230,28 @@ STUDY: list[Row] = [
     *words("Tell.key", lambda s, v: tell(s, ww.Tell(3, 1.0, key=v)), *NOT_KEYS),
 ]
 
-CALLS: list[Row] = [*PARTS, *ROBUST, *DELAYS]
+JOURNALS: list[Row] = [
+    *each(
+        "SqlJournal.url",
+        ww.SqlJournal,
+        JournalError,
+        [
+            ("nonsense", "'nonsense'"),
+            ("mystery://host/shop", "mystery"),
+            ("mysql://host/shop", "mysql is neither SQLite nor PostgreSQL"),
+            ("postgresql://me:secret@host:port/shop", "me:***@host:port"),
+            ("sqlite:///a\0b", "a\\x00b"),
+            ("sqlite:////nowhere/at/all/shop.db", "/nowhere/at/all/shop.db"),
+        ],
+    ),
+    *each("SqlJournal.url", ww.SqlJournal, ArgumentError, [(5, "5"), ("sqlite://", "name a file")]),
+    Row("SqlJournal.create", lambda: ww.SqlJournal("sqlite:///never.db", create=1), ArgumentError, "create=1"),
+    *numbers("SqlJournal.retry_seconds", lambda v: ww.SqlJournal("sqlite:///never.db", retry_seconds=v), None, -1),
+    *words("studies.journal", ww.studies, None, 5, ww.MemoryJournal),
+    *words("delete_study.journal", lambda v: ww.delete_study("shop", journal=v), None, 5, ww.MemoryJournal),
+]
+
+CALLS: list[Row] = [*PARTS, *JOURNALS, *ROBUST, *METHODS, *DELAYS]
 
 OUTCOMES: list[Row] = [
     *numbers("Outcome.value", ww.Outcome, None),
@@ -237,13 +272,6 @@ EXEMPT = {
 
 def labels(rows: list[Row]) -> list[str]:
     return [f"{row.where}-{index}" for index, row in enumerate(rows)]
-
-
-def raised(row: Row, *arguments: Any) -> None:
-    with pytest.raises(Exception) as caught:
-        row.call(*arguments)
-    assert type(caught.value) is row.error, repr(caught.value)
-    assert row.says in str(caught.value)
 
 
 @pytest.fixture(scope="module", params=["memory", "sqlite"])
@@ -303,120 +331,6 @@ def test_hyperparameters_that_cannot_be_read_back_are_not_written():
     study.add(DECISION, 3.0, context=CONTEXT)
     raised(Row("", study.ask, ArgumentError, "unknown part 'OddScales'"))
     assert (len(study.trials), len(study.journal.read("study"))) == (1, 2)
-
-
-# -- a damaged log -----------------------------------------------------------------------------------------------------
-
-# Seq, column, what is put there (a dict is put into the body that is there), and what the error says.
-# The log of `prepared` begins with created, asked, context_seen, told.
-DAMAGE: list[tuple[int, str, Any, str]] = [
-    (4, "body", '{"v":1,', "event 4 cannot be read"),
-    (4, "body", "[" * 100_000, "event 4 cannot be read"),
-    (4, "body", "[]", "event 4 (told) is damaged: its body is []"),
-    (4, "body", "null", "event 4 (told) is damaged: its body is None"),
-    (4, "body", '{"v":2}', "event 4 (told) is damaged: it has no 'values'"),
-    (4, "body", '{"v":1}', "event 4 (told) is damaged: KeyError('value')"),
-    (4, "body", {"v": 3}, "version 3 of 'told'; this Windward reads versions 1 and 2; use a newer one"),
-    (4, "body", "{}", "version None of 'told'"),
-    (4, "kind", "teleported", "event 4: unknown kind 'teleported'; use a newer Windward"),
-    (4, "at", "noon", "event 4 cannot be read"),
-    (4, "trial", 7, "no trial 7"),
-    (2, "trial", 9, "trial 9 where 0 was expected"),
-    (4, "body", {"values": {"value": "much"}}, "event 4 (told): body(value='much')"),
-    (4, "body", {"values": {"value": None}}, "value=None"),
-    (4, "body", {"values": {"value": NAN}}, "event 4 cannot be read (NaN"),
-    (4, "body", {"values": {"profit": 1.0}}, "event 4 (told) is damaged: KeyError('value')"),
-    (4, "body", {"noise": {"value": "some"}}, "noise='some'"),
-    (4, "body", {"noise": "some"}, "event 4 (told) is damaged"),
-    (4, "body", {"decision": {"order": 0.5}}, "event 4 (told): body: decision lacks 'boxes'"),
-    (3, "body", {"context": {"demand": "high"}}, "got 'high'"),
-    (3, "body", {"context": [0.5]}, "got [0.5]"),
-    (2, "body", {"decision": 5}, "got 5"),
-    (2, "body", {"given": {"wind": 1}}, "unknown context 'wind'"),
-    (2, "body", {"fit": {"part": "Hyper"}}, "unknown part 'Hyper'"),
-    (1, "body", {"space": {"part": "Spice"}}, "event 1 (created): unknown part 'Spice'"),
-    (1, "body", {"space": 5}, "5 where a Space was expected"),
-    (1, "body", {"policy": {"part": "Sobol"}}, "Sobol(count=None) where a Policy was expected"),
-    (1, "body", {"outcomes": {"value": {"goal": "up", "unit": None}}}, "goal='up'"),
-    (1, "body", {"outcomes": {}}, "event 1 (created)"),
-    (1, "body", {"horizon": -1}, "horizon=-1"),
-    (1, "body", {"status_quo": {"order": 0.5}}, "decision lacks 'boxes'"),
-    (1, "body", {"seed": "0"}, "seed='0'"),
-]
-
-
-@pytest.fixture
-def kept(tmp_path) -> Iterator[tuple[ww.SqlJournal, sqlite3.Connection]]:
-    """A study in a file, and a hand in it."""
-    path = tmp_path / "shop.db"
-    with closing(ww.SqlJournal(f"sqlite:///{path}")) as journal, closing(sqlite3.connect(path)) as database:
-        prepared(journal)
-        yield journal, database
-
-
-def body_of(database: sqlite3.Connection, seq: int, new: dict[str, Any]) -> str:
-    (body,) = database.execute("SELECT body FROM events WHERE seq = ?", [seq]).fetchone()
-    return json.dumps(json.loads(body) | new)
-
-
-@pytest.mark.parametrize(("seq", "column", "new", "says"), DAMAGE)
-def test_damaged_event_is_named(kept, seq, column, new, says):
-    journal, database = kept
-    new = body_of(database, seq, new) if isinstance(new, dict) else new
-    with database:
-        database.execute(f"UPDATE events SET {column} = ? WHERE seq = ?", [new, seq])
-    raised(Row("", lambda: ww.Study.open("shop", journal=journal), JournalError, says))
-
-
-def test_damaged_event_of_another_process_leaves_an_open_study_as_it_was(kept):
-    journal, database = kept
-    study = ww.Study.open("shop", journal=journal)
-    rows = study.trials.rows
-    body = body_of(database, 10, {"fit": {"part": "Hyper"}})
-    with database:
-        database.execute(
-            "INSERT INTO events SELECT study, 13, kind, 5, 'key', at, recorded_at, ? FROM events WHERE seq = 10", [body]
-        )
-        database.execute("UPDATE studies SET head = head + 1, asks = asks + 1")
-    for call in (study.sync, study.ask, lambda: study.tell(3, 1.0), study.recommend, study.pending):
-        raised(Row("", call, JournalError, "event 13 (asked): unknown part 'Hyper'"))
-        assert study.trials.rows == rows
-    with database:
-        database.execute("DELETE FROM events WHERE seq = 13")
-        database.execute("UPDATE studies SET head = head - 1, asks = asks - 1")
-    assert study.ask() == prepared().ask()
-
-
-def test_study_of_another_layout_or_without_events_is_named(kept):
-    journal, database = kept
-    with database:
-        database.execute("UPDATE studies SET format = 3")
-    raised(Row("", lambda: ww.Study.open("shop", journal=journal), JournalError, "'shop' has format 3"))
-    with database:
-        database.execute("UPDATE studies SET format = 1")
-        database.execute("DELETE FROM events")
-    raised(
-        Row("", lambda: ww.Study.open("shop", journal=journal), JournalError, "'shop' is damaged: event 1 is missing")
-    )
-    with database:
-        database.execute("UPDATE studies SET head = 0, asks = 0")
-    raised(Row("", lambda: ww.Study.open("shop", journal=journal), JournalError, "'shop' is damaged: it has no events"))
-
-
-def test_files_that_are_no_databases_are_named(tmp_path):
-    path = tmp_path / "shop.db"
-    raised(Row("", lambda: ww.SqlJournal(f"sqlite:///{tmp_path}"), JournalError, str(tmp_path)))
-    path.write_text("a letter, not a database\n" * 100)
-    raised(Row("", lambda: ww.SqlJournal(f"sqlite:///{path}"), JournalError, "shop.db'): file is not a database"))
-    path.unlink()
-    with closing(ww.SqlJournal(f"sqlite:///{path}")) as journal:
-        prepared(journal)
-    good = path.read_bytes()
-    path.write_bytes(good[:200] + b"\xff" * (len(good) - 200))
-    raised(
-        Row("", lambda: ww.studies(f"sqlite:///{path}"), JournalError, "shop.db'): database disk image is malformed")
-    )
-    assert path.read_bytes()[200:] == b"\xff" * (len(good) - 200)
 
 
 # -- completeness ------------------------------------------------------------------------------------------------------

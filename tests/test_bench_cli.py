@@ -111,7 +111,8 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
 
 def test_every_command_speaks_json(tmp_path):
     def spoken(*arguments):
-        done = subprocess.run(command(*arguments, "--json"), capture_output=True, text=True, check=True)
+        done = CliRunner().invoke(main, ["bench", *map(str, arguments), "--json"], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
         return json.loads(done.stdout)
 
     listed = spoken("list")

@@ -17,6 +17,7 @@ import click
 import pytest
 from click.testing import CliRunner
 from helpers import with_windward_on_the_path
+from warm_windward import command as warm_command
 
 import windward as ww
 from windward.basics.rephrase import as_command, as_request
@@ -323,7 +324,9 @@ def test_names_cannot_steer_a_terminal(shop):
 def test_the_example_script_runs_a_whole_study(tmp_path):
     environment = with_windward_on_the_path(tmp_path)
     script = [str(ROOT / "examples" / "shop.sh"), str(tmp_path)]
-    done = subprocess.run(script, capture_output=True, text=True, env=environment, timeout=280)
+    with warm_command(tmp_path, environment):
+        done = subprocess.run(script, capture_output=True, text=True, env=environment, timeout=280)
+        again = subprocess.run(script, capture_output=True, text=True, env=environment, timeout=60)
     assert done.returncode == 0, done.stderr
     assert "Set order to" in done.stdout and "13 told, 0 pending, 1 lost" in done.stdout
     study = ww.Study.open("shop", journal=f"sqlite:///{tmp_path}/shop.db")
@@ -333,5 +336,4 @@ def test_the_example_script_runs_a_whole_study(tmp_path):
     assert first.value == pytest.approx(9 * min(order, demand) + max(0, order - demand) - 5 * order, rel=1e-4)
     assert len((tmp_path / "trials.csv").read_text().splitlines()) == 15
     assert "What to do now" in (tmp_path / "report.html").read_text()
-    again = subprocess.run(script, capture_output=True, text=True, env=environment, timeout=60)
     assert again.returncode == 1 and "exists already" in again.stderr  # it stops at the first error

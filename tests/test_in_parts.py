@@ -9,7 +9,7 @@ from torch.testing import assert_close
 
 import windward as ww
 from windward import contexts, divergences
-from windward.beliefs import scores as beliefs
+from windward.beliefs import scores
 from windward.beliefs.scores import ConfidenceScore, PathScore
 from windward.contexts import density, models
 from windward.divergences import _interior_point, wasserstein
@@ -58,9 +58,9 @@ def test_scores_and_their_gradients(kernel, objective, kind, monkeypatch):
     sizes = []
     of = type(made())._of
     monkeypatch.setattr(type(made()), "_of", lambda self, reduction, x: sizes.append(len(x)) or of(self, reduction, x))
-    monkeypatch.setattr(beliefs, "CLIMBED", 3 * 12 * 40 * (3 if isinstance(objective, ww.LipschitzRobust) else 1))
+    monkeypatch.setattr(scores, "CLIMBED", 3 * 12 * 40 * (3 if isinstance(objective, ww.LipschitzRobust) else 1))
     for name in ("BLOCK", "LARGE_BLOCK"):
-        monkeypatch.setattr(beliefs, name, 4 * 40 * (3 if isinstance(objective, ww.LipschitzRobust) else 1))
+        monkeypatch.setattr(scores, name, 4 * 40 * (3 if isinstance(objective, ww.LipschitzRobust) else 1))
     parts = scored(made(), objective)
     assert sizes == [3, 3, 1, 4, 3]
     assert_close(parts[0], whole[0], rtol=1e-9, atol=1e-12)

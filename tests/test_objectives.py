@@ -156,7 +156,8 @@ def test_satisficing_is_exact_in_few_worst_cases(divergence, offset, scale, shar
             return (float(ball(row, radius).value) - target) / radius
 
         grid = np.linspace(-14, 4, 400)
-        chords = [chord(at) for at in grid]
+        radii = torch.as_tensor(np.exp(grid))
+        chords = ((ball(row.expand(400, -1), radii).value - target) / radii).tolist()
         start = grid[int(np.argmin(chords))]
         near = scipy.optimize.minimize_scalar(chord, bounds=(start - 0.05, start + 0.05), method="bounded")
         # No chord is steeper, and one is nearly as steep: at a kink the search comes only so near.
