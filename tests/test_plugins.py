@@ -152,7 +152,7 @@ def test_what_cannot_be_used_is_refused_with_its_package(install, text, error, s
 @pytest.mark.parametrize("place", ["half_parts", "not a place", "no_such_module:Halfway"])
 def test_an_entry_point_that_leads_nowhere_is_refused_with_its_package(install, place):
     install(HALFWAY, offers=f"Halfway = {place}")
-    with pytest.raises((ArgumentError, MissingDependency), match="part 'Halfway' of the package half-parts 1.2"):
+    with pytest.raises((ArgumentError, MissingDependency), match=r"part 'Halfway' of the package half-parts 1.2"):
         ww.from_json('{"part": "Halfway"}')
 
 
@@ -172,7 +172,7 @@ def test_a_study_keeps_a_part_of_a_package(journal):
     opened = ww.Study.open("shop", journal=journal)
     assert opened.recommend() == made.recommend() and opened.replay(4).decision == made.trials[4].decision
     with pytest.raises(
-        ww.JournalError, match="part 'Halfway' comes from the package half-parts 1.2, and plugins are off"
+        ww.JournalError, match=r"part 'Halfway' comes from the package half-parts 1.2, and plugins are off"
     ):
         ww.Study.open("shop", journal=journal, plugins=False)
     with pytest.raises(ArgumentError, match="plugins must be True or False"):
