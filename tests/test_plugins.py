@@ -168,7 +168,7 @@ def test_two_packages_with_one_name_are_refused(install):
 @pytest.mark.usefixtures("halfway")
 def test_a_study_keeps_a_part_of_a_package(journal):
     made = declared({**SHOP, "policy": policy_of("Halfway")}).create(journal)
-    made.run(lambda s: ww.Outcome(-(s.decision["order"] ** 2), context={"demand": 0.1 * s.id}), 5, progress=False)
+    made.run(lambda s: ww.Result(-(s.decision["order"] ** 2), context={"demand": 0.1 * s.id}), 5, progress=False)
     opened = ww.Study.open("shop", journal=journal)
     assert opened.recommend() == made.recommend() and opened.replay(4).decision == made.trials[4].decision
     with pytest.raises(
