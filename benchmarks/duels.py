@@ -22,10 +22,9 @@ from peers import (
 from torch import Tensor
 
 import windward as ww
-from windward.bench.problems import problem
 from windward.contexts import Contexts, bandwidths
-from windward.policy import Request
 from windward.search.acquisition import value_and_gradient, values_of
+from windward.suggest.prepare import Request
 from windward.suggest.suggest import suggest
 from windward.surrogate import GaussianPosterior, Start
 
@@ -83,9 +82,9 @@ def by_reduction(policy: ww.Policy, contexts: Contexts, posterior: GaussianPoste
 
     device = posterior.zx.device
     contexts = contexts.to(device)
-    reduction = policy.objective.bind(contexts, seen)
-    score = policy.belief(Believed(posterior), ww.Trials(problem("ackley-2-1").space), contexts, torch.Generator())
-    return lambda x: score(reduction, x.to(device)).to(x.device)
+    nothing = replace(ww.Situation(contexts).trials, device=device)
+    situation = ww.Situation(contexts, seen, nothing, Believed(posterior))
+    return policy.belief(situation, policy.objective.bind(situation), torch.Generator()).value
 
 
 def radius_now(trials: ww.Trials) -> float:

@@ -26,7 +26,7 @@ from machine import described
 
 import windward as ww
 from windward.contexts import Contexts
-from windward.policy import Request
+from windward.suggest.prepare import Request
 from windward.suggest.suggest import suggest
 from windward.surrogate import Start
 

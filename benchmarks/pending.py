@@ -19,7 +19,7 @@ import torch
 from machine import described
 
 import windward as ww
-from windward.policy import Request
+from windward.suggest.prepare import Request
 from windward.suggest.suggest import suggest
 from windward.surrogate import Start
 

@@ -28,7 +28,7 @@ import torch
 from observations import PROBLEMS, methods, observed
 
 import windward as ww
-from windward.policy import Request
+from windward.suggest.prepare import Request
 from windward.suggest.suggest import suggest
 from windward.surrogate import Believed, Start
 from windward.surrogate.fit import Likelihood
@@ -127,12 +127,13 @@ def gain(key: str, before: dict[str, Any], after: dict[str, Any]) -> float:
     contexts = policy.context_model(trials.space, trials, trials.space.encode_given(None), generator)
     assert contexts is not None
     contexts.draw(generator)
-    score = policy.belief(Believed(posterior), trials, contexts, generator)
+    situation = ww.Situation(contexts, trials.contexts_seen, trials, Believed(posterior))
+    value = policy.belief(situation, policy.objective.bind(situation), generator)
     others = torch.Generator().manual_seed(9)
     random = torch.rand(256, len(before["x"]), dtype=torch.float64, generator=others)
     with torch.no_grad():
         both = torch.tensor([before["x"], after["x"]], dtype=torch.float64)
-        values = score(policy.objective.bind(contexts, trials.contexts_seen), torch.cat([both, random]))
+        values = value(torch.cat([both, random]))
     return float((values[1] - values[0]) / (values.max() - values[2:].quantile(0.75)))
 
 

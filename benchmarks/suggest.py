@@ -38,7 +38,7 @@ from observations import PROBLEMS, TV, known, methods, observed
 from peers import optuna_seconds
 
 import windward as ww
-from windward.policy import Request
+from windward.suggest.prepare import Request
 from windward.suggest.suggest import Proposal, suggest
 from windward.surrogate import Start
 

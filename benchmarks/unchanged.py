@@ -81,7 +81,11 @@ def of_papers(name: str, size: int, policy: ww.Policy) -> Answers:
 def small(kind: str) -> Answers:
     """Return what a small study of this kind says."""
     space = ww.Space(
-        decision={"order": ww.Real(0, 10), "trucks": ww.Integer(1, 6), "route": ww.Categorical(["rail", "road", "sea"])},
+        decision={
+            "order": ww.Real(0, 10),
+            "trucks": ww.Integer(1, 6),
+            "route": ww.Categorical(["rail", "road", "sea"]),
+        },
         context={"demand": ww.Real(0, 10), "day": ww.Categorical(["week", "weekend"])},
         constraints=[ww.Linear({"order": 1.0, "trucks": 1.0}, upper=12.0)] if kind == "constrained" else [],
     )

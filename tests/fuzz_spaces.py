@@ -13,7 +13,8 @@ import numpy as np
 import torch
 
 import windward as ww
-from windward.space.parameters import Categorical, Integer, Linear, Parameter, Real
+from windward.space.linear import Linear
+from windward.space.parameters import Categorical, Integer, Parameter, Real
 from windward.space.space import Space
 
 NAMES = (

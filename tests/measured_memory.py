@@ -16,8 +16,9 @@ import torch
 
 import windward as ww
 from windward.basics import budget
-from windward.policy import SAMPLES, Request
+from windward.policy import SAMPLES
 from windward.suggest.assess import assess
+from windward.suggest.prepare import Request
 from windward.suggest.suggest import suggest
 from windward.trials.records import Trial
 from windward.trials.trials import Trials

@@ -21,8 +21,9 @@ from service_helpers import ADMIN
 import windward as ww
 from windward.basics import budget
 from windward.cli.serving import serve
-from windward.policy import SAMPLES, Request, check_memory
+from windward.policy import SAMPLES
 from windward.service.settings import Settings
+from windward.suggest.prepare import Request, check_memory
 from windward.trials.trials import Trials
 
 GIB = 2**30
@@ -175,9 +176,9 @@ class Silent:
         return ww.Contexts.uniform(torch.zeros(1, 1))
 
 
-def test_a_part_without_an_answer_is_not_counted():
-    assert sizes(ww.Policy(context_model=Silent()), 10).points == 1
-    ww.Study(ONE, ww.Policy(context_model=Silent()), parts=[Silent])
+def test_a_part_without_an_answer_is_refused_by_what_it_lacks():
+    with pytest.raises(ww.IncompatibleError, match=r"Silent\(\)\): it lacks blind, most_points; see docs/extending.md"):
+        ww.Policy(context_model=Silent())
 
 
 @given(st.integers(1, 10**9), st.lists(st.one_of(st.just(0), st.integers(2, 9)), min_size=1, max_size=4))

@@ -114,7 +114,7 @@ def test_help_does_not_wait_for_torch():
     for arguments in (["--help"], ["ask", "--help"], ["serve", "--help"], ["--version"]):
         code = f"""
 import sys
-from windward.cli import main
+from windward.cli.main import main
 try:
     main({arguments!r})
 except SystemExit:
@@ -288,7 +288,7 @@ class OnTheSafeSide:
     monotone = True
 
     def bind(self, contexts, seen):
-        return ww.Minimum().bind(contexts, seen)
+        return ww.Minimum().bind(ww.Situation(contexts, seen))
 
 
 def test_a_study_with_parts_of_ones_own_is_opened_from_python(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import windward as ww
-from windward.policy import Request
+from windward.suggest.prepare import Request
 from windward.suggest.suggest import suggest
 from windward.surrogate import Start, fit, posterior
 

@@ -15,14 +15,14 @@ import windward as ww
 from windward.beliefs.scores import MANY, ConfidenceScore, PathScore, acquisition
 from windward.contexts import Contexts
 from windward.divergences.wasserstein import DRAFT_TOLERANCE
-from windward.policy import Request
-from windward.search.acquisition import Drafted, Screened, Sketched
+from windward.search.acquisition import Acquisition
 from windward.search.bfgs import minimize_rows
 from windward.search.choice import best_of
 from windward.search.grid import OverGrid
 from windward.search.multistart import MultiStart
 from windward.search.region import Region
 from windward.space.space import Roles
+from windward.suggest.prepare import Request
 from windward.surrogate import GaussianPosterior, GaussianProcess
 from windward.surrogate.splits import Pairs, Rows, split
 from windward.trials.trials import Dataset
@@ -121,7 +121,7 @@ def test_the_acquisition_decides_between_what_the_draft_found():
         return hills(x) + 1e-3 * x[:, 0]
 
     for seed in range(5):
-        x = MultiStart()(Drafted(exact, hills), Region(SQUARE), torch.Generator().manual_seed(seed))
+        x = MultiStart()(Acquisition(exact, hills), Region(SQUARE), torch.Generator().manual_seed(seed))
         assert float((x - torch.tensor([0.8, 0.5]).double()).norm()) < 0.01
     assert sum(calls) <= 5 * 16
 
@@ -135,14 +135,14 @@ def test_starts_that_end_on_one_top_are_one_finalist():
 
     # The draft has the lower hill a little higher: many starts end on it, and the other must still be looked at.
     for seed in range(4):
-        drafted = Drafted(lambda x: hills(x, 1.0004), lambda x: hills(x, 0.9996))
+        drafted = Acquisition(lambda x: hills(x, 1.0004), lambda x: hills(x, 0.9996))
         x = MultiStart()(drafted, Region(SQUARE), torch.Generator().manual_seed(seed))
         assert float((x - tops[1]).norm()) < 0.01
 
 
 def test_a_drafted_acquisition_is_enumerated_by_itself():
     space = ww.Space({"a": ww.Integer(0, 9)})
-    drafted = Drafted(lambda x: -(x[:, 0] - 1 / 3).square(), lambda x: x[:, 0])
+    drafted = Acquisition(lambda x: -(x[:, 0] - 1 / 3).square(), lambda x: x[:, 0])
     x = MultiStart()(drafted, Region(space), torch.Generator().manual_seed(0))
     assert space.decode_decision(x) == {"a": 3}
     points = torch.linspace(0, 1, 10, dtype=torch.float64)[:, None]
@@ -162,9 +162,9 @@ def test_a_ceiling_a_draft_or_a_sketch_ranks_the_screen(kind):
         return 0.1 - (x - 0.32).square().sum(-1)
 
     acquisition = {
-        "ceiling": Screened(function, cheap),
-        "draft": Drafted(function, Drafted(function, cheap)),
-        "sketch": Sketched(function, cheap),
+        "ceiling": Acquisition(function, rank=cheap, ceiling=cheap),
+        "draft": Acquisition(function, function, cheap),
+        "sketch": Acquisition(function, rank=cheap),
     }[kind]
     x = MultiStart()(acquisition, Region(SQUARE), torch.Generator().manual_seed(0))
     assert ranked == [512] and max(evaluated) <= 8 and torch.allclose(x, torch.tensor(0.3).double(), atol=1e-4)
@@ -198,15 +198,15 @@ def test_a_sketch_of_a_path_is_near_it(kernel, noise):
 def test_a_sample_is_screened_by_its_sketch_and_climbed_by_itself():
     posterior = posterior_of(60, 1e-3)
     contexts = Contexts.uniform(torch.rand(20, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64))
-    reduction = ww.Robust(ww.TotalVariation(), 0.2).bind(contexts, 20)
+    reduction = ww.Robust(ww.TotalVariation(), 0.2).bind(ww.Situation(contexts, 20))
     for seed in range(4):
         path = posterior.path(torch.Generator().manual_seed(seed))
         score = PathScore(posterior, path, contexts, 1.5)
         sketched = acquisition(score, reduction, torch.device("cpu"))
-        assert isinstance(sketched, Sketched)
+        assert sketched.rank is not None and sketched.climb is None
         found, plainly = (
             MultiStart()(each, Region(SQUARE), torch.Generator().manual_seed(seed))
-            for each in (sketched, sketched.function)
+            for each in (sketched, sketched.value)
         )
         assert torch.allclose(found, plainly, atol=1e-6)
         mean, sample = posterior.means(plainly[None], contexts.points), path(plainly[None], contexts.points)
@@ -216,14 +216,14 @@ def test_a_sample_is_screened_by_its_sketch_and_climbed_by_itself():
         highest = grid[score(reduction, grid).argmax()]
         assert torch.equal(OverGrid(9)(sketched, Region(SQUARE), torch.Generator()), highest)
         plain = replace(score, path=path.sketch())
-        assert not isinstance(acquisition(plain, reduction, torch.device("cpu")), Sketched)
+        assert acquisition(plain, reduction, torch.device("cpu")).rank is None
 
 
 def test_where_no_start_is_finite_all_are_evaluated():
     def function(x):
         return torch.where(x[:, 0] > 0.97, x[:, 1], torch.nan)
 
-    acquisition = Screened(function, lambda x: 2.0 - x[:, 0])
+    acquisition = Acquisition(function, rank=lambda x: 2.0 - x[:, 0])
     x = MultiStart()(acquisition, Region(SQUARE), torch.Generator().manual_seed(0))
     assert float(x[0]) > 0.97
 
@@ -270,7 +270,7 @@ def test_decisions_may_repeat_where_nothing_keeps_them_apart():
 
 
 def test_suggestions_by_drafts_score_like_those_without(monkeypatch):
-    from windward import policy as policies
+    from windward.beliefs import beliefs as policies
     from windward.suggest.suggest import suggest
 
     space = ww.Space(SQUARE.decision, {"c": ww.Real(0, 1), "d": ww.Real(0, 1)})
@@ -290,12 +290,12 @@ def test_suggestions_by_drafts_score_like_those_without(monkeypatch):
 
         def kept(*arguments, whole=whole):
             whole.append(made(*arguments))
-            assert isinstance(whole[-1], Drafted)
+            assert whole[-1].climb is not None
             return whole[-1]
 
         monkeypatch.setattr(policies, "acquisition", kept)
         drafted = suggest(policy, trials, Request(), torch.Generator().manual_seed(0)).x
-        monkeypatch.setattr(policies, "acquisition", lambda *arguments: made(*arguments).function)
+        monkeypatch.setattr(policies, "acquisition", lambda *arguments: Acquisition(made(*arguments).value))
         plain = suggest(policy, trials, Request(), torch.Generator().manual_seed(0)).x
         grid = torch.rand(200, 2, generator=generator, dtype=torch.float64)
         with torch.no_grad():
@@ -320,7 +320,7 @@ def test_where_a_draft_leads_nowhere_the_acquisition_is_climbed(broken):
     def nowhere(x):
         return x[:, 0] * torch.nan
 
-    drafted = Drafted(hill, nowhere) if broken == "draft" else Drafted(torn, hill)
+    drafted = Acquisition(hill, nowhere) if broken == "draft" else Acquisition(torn, hill)
     x = MultiStart()(drafted, Region(SQUARE), torch.Generator().manual_seed(0))
     reached = float((x - 0.5).norm())
     assert reached < 1e-3 if broken == "draft" else 0.1 <= reached < 0.2
@@ -353,12 +353,12 @@ def test_what_is_pending_is_not_asked_again_unless_it_is_for_another_context():
 
 
 def test_under_censoring_nothing_is_kept_away_from():
-    from windward import policy as policies
+    from windward.suggest import suggest as suggesting
 
     space = ww.Space({"a": ww.Real(0, 1)})
     trials = ww.Trials(space, [ww.Trial(0, {"a": 0.5}, asked_at=datetime(2026, 1, 1, tzinfo=UTC))])
     kept = {
-        type(feedback): len(policies._avoided(replace(ww.papers.gp_ucb(), feedback=feedback), trials, Request()))
+        type(feedback): len(suggesting._avoided(replace(ww.papers.gp_ucb(), feedback=feedback), trials, Request()))
         for feedback in (ww.Hallucinate(), ww.Ignore(), ww.Censor(worst=0.0, patience=3))
     }
     assert kept == {ww.Hallucinate: 1, ww.Ignore: 1, ww.Censor: 0}
@@ -415,5 +415,5 @@ def test_a_minimum_over_many_points_is_screened_on_scattered_ones():
     assert torch.equal(some, score.thinned().contexts.points)
     small = replace(score, contexts=Contexts.uniform(points[:200]))
     assert small.thinned() is small
-    assert ww.Minimum().bind(score.contexts, seen=0).fewer
-    assert not ww.Expected().bind(score.contexts, seen=0).fewer
+    assert ww.Minimum().bind(ww.Situation(score.contexts)).fewer
+    assert not ww.Expected().bind(ww.Situation(score.contexts)).fewer

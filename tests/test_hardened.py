@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from helpers import SHOP, new_study, policy, quadratic
 
 import windward as ww
-import windward.study.study as module
+import windward.study.ask as asking
 from windward.basics import arguments
 from windward.cli.main import main
 from windward.journal.events import Draft
@@ -454,13 +454,13 @@ def test_a_given_context_is_kept_to_the_last_digit_when_the_policy_chooses():
 
 def test_what_could_not_be_read_again_is_not_written(journal, monkeypatch):
     study = new_study(journal)
-    inner = module.asked_body
+    inner = asking.asked_body
 
     def beyond(*arguments):
         body, posterior = inner(*arguments)
         return {**body, "stand_in": {"wind": 1.0}}, posterior
 
-    monkeypatch.setattr(module, "asked_body", beyond)
+    monkeypatch.setattr(asking, "asked_body", beyond)
     with pytest.raises(ww.JournalError, match="unknown context 'wind'"):
         study.ask()
     monkeypatch.undo()

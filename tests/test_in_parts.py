@@ -37,7 +37,7 @@ def fitted(kernel="squared_exponential"):
 
 def scored(score, objective):
     """Return the scores and their gradient."""
-    reduction = objective.bind(SOME, 5)
+    reduction = objective.bind(ww.Situation(SOME, 5))
     x = X.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(score(reduction, x).sum(), x)
     with torch.no_grad():

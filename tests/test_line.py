@@ -12,7 +12,6 @@ from helpers import SHOP, new_study, policy, quadratic
 
 import windward as ww
 import windward.study.ask as asking
-import windward.study.study as module
 from windward.journal.events import Draft
 from windward.study.study import utc_now
 
@@ -64,7 +63,7 @@ def test_writing_what_was_asked_leaves_the_line(log):
 def test_many_who_ask_at_once_compute_little_in_vain_and_share(tmp_path, monkeypatch):
     url = f"sqlite:///{tmp_path}/log.db"
     ww.Study(SHOP, policy(), journal=url, name="shop").run(quadratic, 6, progress=False)
-    computed, written, inner = [], [], module.asked_body
+    computed, written, inner = [], [], asking.asked_body
 
     def counted(*arguments):
         computed.append(threading.get_ident())
@@ -77,7 +76,7 @@ def test_many_who_ask_at_once_compute_little_in_vain_and_share(tmp_path, monkeyp
             study.ask()
             written.append(threading.get_ident())
 
-    monkeypatch.setattr(module, "asked_body", counted)
+    monkeypatch.setattr(asking, "asked_body", counted)
     gate, count = threading.Barrier(5), 5
     threads = [threading.Thread(target=work) for _ in range(count)]
     for thread in threads:
@@ -106,7 +105,7 @@ def test_an_ask_that_fails_leaves_the_line(journal):
         study.ask(fix={"order": 7.0})
     monkey = pytest.MonkeyPatch()
     with monkey.context() as patch:
-        patch.setattr(module, "asked_body", lambda *_: 1 / 0)
+        patch.setattr(asking, "asked_body", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             study.ask()
     assert journal.lease("shop", "next", 60.0) == 0
@@ -127,7 +126,7 @@ def test_a_long_ask_keeps_its_place(tmp_path, monkeypatch):
     monkeypatch.setattr(asking, "LEASE_SECONDS", 0.3)
     url = f"sqlite:///{tmp_path}/log.db"
     study, other = ww.Study(SHOP, policy(), journal=url, name="shop"), ww.SqlJournal(url)
-    seen, inner = [], module.asked_body
+    seen, inner = [], asking.asked_body
 
     def slow(*arguments):
         for _ in range(8):
@@ -135,7 +134,7 @@ def test_a_long_ask_keeps_its_place(tmp_path, monkeypatch):
             seen.append(other.lease("shop", "next", 60.0))
         return inner(*arguments)
 
-    monkeypatch.setattr(module, "asked_body", slow)
+    monkeypatch.setattr(asking, "asked_body", slow)
     study.ask()
     assert seen == [1] * 8  # three times as long as a place lasts
     assert other.lease("shop", "next", 60.0) == 0  # and then it is gone at once

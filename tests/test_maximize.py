@@ -283,12 +283,12 @@ def test_a_partly_broken_acquisition_is_used_where_it_works(generator):
 @pytest.mark.parametrize("objective", [ww.Robust, ww.Tradeoff])
 @pytest.mark.parametrize("pending", [0, 3])
 def test_a_screened_grid_has_the_same_best_point_as_a_whole_one(objective, pending):
-    from windward.search.acquisition import Screened, values_of
+    from windward.search.acquisition import Acquisition, values_of
     from windward.search.choice import best
 
     generator = torch.Generator().manual_seed(1)
     contexts = ww.Contexts.uniform(torch.linspace(0, 1, 20, dtype=torch.float64)[:, None])
-    reduction = objective(ww.MMD(0.2, nugget=1e-6), 0.1).bind(contexts, seen=0)
+    reduction = objective(ww.MMD(0.2, nugget=1e-6), 0.1).bind(ww.Situation(contexts))
     shape = torch.randn(2, 20, generator=generator, dtype=torch.float64).cumsum(-1)
     evaluated = []
 
@@ -308,6 +308,6 @@ def test_a_screened_grid_has_the_same_best_point_as_a_whole_one(objective, pendi
         region = Region(space, avoid=avoid)
     expected = best(points, values_of(function, points), region)
     evaluated.clear()
-    screened = Screened(function, lambda x: reduction.ceiling(values(x)))
+    screened = Acquisition(function, ceiling=lambda x: reduction.ceiling(values(x)))
     assert torch.equal(OverGrid(24)(screened, region, generator), expected)
     assert sum(evaluated) < len(points) / 2  # and most were never solved

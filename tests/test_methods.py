@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 import windward as ww
 from windward import papers
-from windward.policy import Request
+from windward.suggest.prepare import Request
 from windward.surrogate import Start
 from windward.trials.records import Trial
 from windward.trials.trials import Trials
@@ -224,10 +224,9 @@ def test_acquisition_is_the_papers(name):
     surrogate = ww.GaussianProcess(fixed=ww.Hyperparameters(MEAN, SCALES, 1.0, NOISE))
     contexts = policy.context_model(SHOP, seen, SHOP.encode_given(None), torch.Generator().manual_seed(0))
     believed = policy.feedback(seen, surrogate, Request().now, Start())
-    score = policy.belief(believed, seen, contexts, torch.Generator().manual_seed(1))
-    ours = (
-        score(policy.objective.bind(contexts, seen.contexts_seen), torch.from_numpy(QUERIES)[:, None]).detach().numpy()
-    )
+    situation = ww.Situation(contexts, seen.contexts_seen, seen, believed)
+    value = policy.belief(situation, policy.objective.bind(situation), torch.Generator().manual_seed(1))
+    ours = value(torch.from_numpy(QUERIES)[:, None]).detach().numpy()
     state = State(contexts, believed.posterior.path(torch.Generator().manual_seed(1)))
     want = np.array([formula(query, state) for query in QUERIES])
     assert seen.contexts_seen == T
@@ -241,8 +240,10 @@ def test_gp_ucb_is_over_decisions_alone():
     surrogate = ww.GaussianProcess(fixed=ww.Hyperparameters(MEAN, SCALES[:1], 1.0, NOISE))
     blind = policy.view(seen)
     contexts = policy.context_model(blind.space, blind, blind.space.encode_given(None), torch.Generator())
-    score = policy.belief(policy.feedback(blind, surrogate, Request().now, Start()), blind, contexts, torch.Generator())
-    ours = score(policy.objective.bind(contexts, 0), torch.from_numpy(QUERIES)[:, None]).numpy()
+    believed = policy.feedback(blind, surrogate, Request().now, Start())
+    situation = ww.Situation(contexts, trials=blind, believed=believed)
+    value = policy.belief(situation, policy.objective.bind(situation), torch.Generator())
+    ours = value(torch.from_numpy(QUERIES)[:, None]).numpy()
     x, y = np.array(X), np.array(Y)
     z = (y - y.mean()) / y.std(ddof=1)
     kernel = np.exp(-0.5 * ((x[:, None] - x) / SCALES[0]) ** 2) + NOISE * np.eye(5)

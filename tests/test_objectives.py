@@ -47,10 +47,13 @@ def normal(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
+EVEN = Contexts.uniform(torch.zeros(1, 1, dtype=torch.float64))
+
+
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_gradcheck_in_the_values(name):
     contexts = random_contexts(6, zeros=0.0, seed=7)
-    reduction = OBJECTIVES[name].bind(contexts, 10)
+    reduction = OBJECTIVES[name].bind(ww.Situation(contexts, 10))
     assert reduction(normal(4, 6).reshape(2, 2, 6)).shape == (2, 2)
     f = normal(2 if name.startswith("satisficing") else 4, 6, seed=11).requires_grad_()
     assert torch.autograd.gradcheck(reduction, (f,), eps=1e-6, atol=2e-4)
@@ -59,7 +62,7 @@ def test_gradcheck_in_the_values(name):
 @pytest.mark.parametrize("name", [n for n, o in OBJECTIVES.items() if o.monotone and n not in ("bocu_two", "midpoint")])
 def test_monotone_objectives_are(name):
     contexts = random_contexts(8, zeros=0.2, seed=2)
-    reduction = OBJECTIVES[name].bind(contexts, 10)
+    reduction = OBJECTIVES[name].bind(ww.Situation(contexts, 10))
     f = normal(200, 8, seed=1)
     raised = f + normal(200, 8, seed=2).abs() * (normal(200, 8, seed=3) > 0)
     assert (reduction(raised) >= reduction(f) - 1e-7).all()
@@ -68,7 +71,7 @@ def test_monotone_objectives_are(name):
 @pytest.mark.parametrize("name", ["tradeoff_tv", "sensitivity_tv", "mean_risk", "mean_variance"])
 def test_the_others_are_not(name):
     contexts = random_contexts(8, zeros=0.0, seed=2)
-    reduction = OBJECTIVES[name].bind(contexts, 10)
+    reduction = OBJECTIVES[name].bind(ww.Situation(contexts, 10))
     f = normal(400, 8, seed=1)
     raised = f + 5 * normal(400, 8, seed=2).abs() * (torch.arange(8) == f.argmax(-1, keepdim=True))
     assert not OBJECTIVES[name].monotone and (reduction(raised) < reduction(f) - 1e-6).any()
@@ -80,21 +83,26 @@ def test_the_others_are_not(name):
 @pytest.mark.parametrize("divergence", [TV, CHI, KL, MMD, W], ids=lambda d: type(d).__name__)
 def test_tradeoff_without_sensitivity_is_robust(divergence):
     contexts, f = random_contexts(7, zeros=0.0), normal(5, 7)
-    a, b = ww.Tradeoff(divergence, 0.1, 1.0, 0.0).bind(contexts, 3)(f), ww.Robust(divergence, 0.1).bind(contexts, 3)(f)
+    a, b = (
+        ww.Tradeoff(divergence, 0.1, 1.0, 0.0).bind(ww.Situation(contexts, 3))(f),
+        ww.Robust(divergence, 0.1).bind(ww.Situation(contexts, 3))(f),
+    )
     assert torch.allclose(a, b, atol=1e-9)
     worst = divergence.worst_case(f, contexts, 0.1)
-    both = ww.Tradeoff(divergence, 0.1, 0.7, 0.2).bind(contexts, 3)(f)
+    both = ww.Tradeoff(divergence, 0.1, 0.7, 0.2).bind(ww.Situation(contexts, 3))(f)
     assert torch.allclose(both, 0.7 * worst.value - 0.2 * worst.multiplier, atol=1e-9)
 
 
 def test_mean_risk_and_mean_variance_by_hand():
     contexts, f = random_contexts(6, zeros=0.0), normal(6)
     spread = (float(f.max()) - float(f.min())) / 2
-    assert float(ww.Sensitivity(TV).bind(contexts, 0)(f)) == pytest.approx(-spread)
-    assert float(ww.MeanRisk(TV, 0.3).bind(contexts, 0)(f)) == pytest.approx(float(contexts.weights @ f) - 0.3 * spread)
+    assert float(ww.Sensitivity(TV).bind(ww.Situation(contexts))(f)) == pytest.approx(-spread)
+    assert float(ww.MeanRisk(TV, 0.3).bind(ww.Situation(contexts))(f)) == pytest.approx(
+        float(contexts.weights @ f) - 0.3 * spread
+    )
     p, v = contexts.weights.numpy(), f.numpy()
     want = p @ v - 0.5 * math.sqrt((p @ (v - p @ v) ** 2) / 6)
-    assert float(ww.MeanVariance(0.5).bind(contexts, 0)(f)) == pytest.approx(want)
+    assert float(ww.MeanVariance(0.5).bind(ww.Situation(contexts))(f)) == pytest.approx(want)
 
 
 @given(st.integers(0, 300), st.floats(0.02, 0.98))
@@ -103,17 +111,17 @@ def test_tail_measures_against_numpy(seed, tail):
     order = np.argsort(f.numpy())
     v, p = f.numpy()[order], contexts.weights.numpy()[order]
     mass = np.cumsum(p)
-    assert float(ww.VaR(tail).bind(contexts, 0)(f)) == v[np.argmax(mass >= tail - 1e-12)]
+    assert float(ww.VaR(tail).bind(ww.Situation(contexts))(f)) == v[np.argmax(mass >= tail - 1e-12)]
     share = np.clip(tail - (mass - p), 0, p)
-    assert float(ww.CVaR(tail).bind(contexts, 0)(f)) == pytest.approx(share @ v / tail)
-    assert float(ww.CVaR(1.0).bind(contexts, 0)(f)) == pytest.approx(float(contexts.weights @ f))
+    assert float(ww.CVaR(tail).bind(ww.Situation(contexts))(f)) == pytest.approx(share @ v / tail)
+    assert float(ww.CVaR(1.0).bind(ww.Situation(contexts))(f)) == pytest.approx(float(contexts.weights @ f))
 
 
 @pytest.mark.parametrize("divergence", [TV, CHI, KL, W], ids=lambda d: type(d).__name__)
 @pytest.mark.parametrize("target", [-1.5, -0.4, 0.0])
 def test_satisficing_is_the_steepest_chord(divergence, target):
     contexts, f = random_contexts(8, zeros=0.0, seed=5), normal(30, 8, seed=4)
-    found = ww.Satisficing(divergence, target).bind(contexts, 0)(f)
+    found = ww.Satisficing(divergence, target).bind(ww.Situation(contexts))(f)
     radii = torch.logspace(-5, 1.5, 4000, dtype=torch.float64)
     mean = f @ contexts.weights
     for row in range(30):
@@ -160,7 +168,7 @@ def test_satisficing_total_variation_is_closed():
     """The least lambda with sum p min(f, f_min + 2 lambda) >= target; at a kink the slope would be another number."""
     contexts, f = random_contexts(8, zeros=0.0, seed=5), normal(8, seed=4)
     target = float(contexts.weights @ f) - 0.3
-    found = float(ww.Satisficing(TV, target).bind(contexts, 0)(f))
+    found = float(ww.Satisficing(TV, target).bind(ww.Situation(contexts))(f))
     low, high = 0.0, 100.0
     for _ in range(200):
         level = 0.5 * (low + high)
@@ -172,7 +180,7 @@ def test_satisficing_total_variation_is_closed():
 def test_shortfalls_order_below_every_feasible_value():
     contexts = Contexts.uniform(torch.tensor([[0.0], [1.0]]))
     f = torch.tensor([[0.99, 0.0], [1.2, 0.0], [2.0, -1e4], [5.0, 4.0]], dtype=torch.float64)
-    k = ww.Satisficing(CHI, 0.55).bind(contexts, 0)(f)  # means 0.495, 0.6, -4999, 4.5
+    k = ww.Satisficing(CHI, 0.55).bind(ww.Situation(contexts))(f)  # means 0.495, 0.6, -4999, 4.5
     assert float(k[3]) == 0.0 and k[3] > k[1] > k[0] > k[2]
 
 
@@ -192,7 +200,7 @@ def test_a_target_is_in_the_users_units():
 def test_midpoint_lies_between_its_bounds():
     contexts, f = random_contexts(9, zeros=0.3, seed=1), normal(50, 9)
     for radius in (0.01, 0.1, 0.5):
-        middle = ww.MidpointRobust(MMD, radius).bind(contexts, 0)(f)
+        middle = ww.MidpointRobust(MMD, radius).bind(ww.Situation(contexts))(f)
         ball = MMD.on(contexts)
         mean, low = f @ contexts.weights, f.amin(-1)
         below = torch.maximum(mean - radius * ball.slope_bound(f), low)
@@ -211,7 +219,7 @@ def test_bocu_one_is_its_formula_and_never_above_its_ceiling(divergence, radius,
     contexts, step = random_contexts(9, seed=2), 1e-2
     lower, width = normal(12, 9, seed=3), normal(12, 9, seed=4).abs()
     upper, ball = lower + width, divergence.on(contexts)
-    found = ww.BocuOne(divergence, radius, alpha, beta, step=step).bind(contexts, 0)
+    found = ww.BocuOne(divergence, radius, alpha, beta, step=step).bind(ww.Situation(contexts))
     values = found(upper, lower)
     rise = (ball(upper, radius + step).value - ball(lower, radius).value) / step
     assert torch.allclose(values, alpha * ball(upper, radius).value + beta * rise, atol=1e-6)
@@ -230,10 +238,12 @@ def test_bocu_one_is_its_formula_and_never_above_its_ceiling(divergence, radius,
     ],
 )
 def test_schedules_by_contexts_seen(schedule, want):
-    assert schedule(16, 1) == pytest.approx(want)
+    assert schedule.at(16, 1) == pytest.approx(want)
     contexts, f = random_contexts(6, zeros=0.0), normal(6)
-    assert float(ww.Robust(TV, schedule).bind(contexts, 16)(f)) == float(TV.worst_case(f, contexts, want).value)
-    assert math.isfinite(float(ww.Robust(TV, schedule).bind(contexts, 0)(f)))  # before any context is seen
+    assert float(ww.Robust(TV, schedule).bind(ww.Situation(contexts, 16))(f)) == float(
+        TV.worst_case(f, contexts, want).value
+    )
+    assert math.isfinite(float(ww.Robust(TV, schedule).bind(ww.Situation(contexts))(f)))  # before any context is seen
 
 
 # -- beliefs and slopes ------------------------------------------------------------------------------------------------
@@ -271,29 +281,30 @@ def test_gradcheck_in_the_decision(kernel, belief, objective):
     posterior = GaussianProcess(kernel).at(random_dataset(15, 2, 1), HYPER)
     generator = torch.Generator().manual_seed(2)
     contexts = Contexts.uniform(torch.rand(12, 1, generator=generator, dtype=torch.float64))
-    score = belief(Believed(posterior), Trials(SHOP), contexts, generator)
-    reduction = objective.bind(contexts, 5)
+    situation = ww.Situation(contexts, 5, believed=Believed(posterior))
+    value = belief(situation, objective.bind(situation), generator)
     x = torch.rand(3, 2, generator=generator, dtype=torch.float64).requires_grad_()
-    assert torch.autograd.gradcheck(lambda x: score(reduction, x), (x,), atol=1e-5)
+    assert torch.autograd.gradcheck(value, (x,), atol=1e-5)
 
 
 def test_widths_of_theory():
     data = random_dataset(12, 2, 1)
     posterior = GaussianProcess().at(data, HYPER)
     believed, trials = Believed(posterior), told(SHOP, [({"order": 0.5}, {"demand": 0.5}, 1.0)] * 9)
+    situation = ww.Situation(EVEN, trials=trials, believed=believed)
     beta = 2 * math.log(81 / math.sqrt(2 * math.pi)) + 4 * math.log(81 * 2 * 0.7 * math.sqrt(math.pi) / 2)
-    assert ww.HuangWidth(2, 0.7)(believed, trials) == pytest.approx(math.sqrt(beta))
+    assert ww.HuangWidth(2, 0.7)(situation) == pytest.approx(math.sqrt(beta))
     joined = torch.cat([data.x, data.c], 1) / torch.tensor(HYPER.length_scales, dtype=torch.float64)
     kernel = torch.exp(-0.5 * torch.cdist(joined, joined).square())
     determinant = torch.linalg.slogdet(torch.eye(12, dtype=torch.float64) + kernel / HYPER.noise).logabsdet
     root = math.sqrt(HYPER.noise)
     want = 0.3 / root * math.sqrt(2 * (0.5 * float(determinant) - math.log(0.05))) + 2.0
-    assert ww.MicheliWidth(2.0, 0.3, 0.05)(believed, trials) == pytest.approx(want, rel=1e-9)
+    assert ww.MicheliWidth(2.0, 0.3, 0.05)(situation) == pytest.approx(want, rel=1e-9)
     contexts = Contexts.uniform(data.c[:3])
-    reduction = ww.Expected().bind(contexts, 3)
+    situation = ww.Situation(contexts, 3, trials, believed)
     for kind in (ww.UpperConfidence, ww.Thompson):
         by_theory, by_number = (
-            kind(width)(believed, trials, contexts, torch.Generator().manual_seed(0))(reduction, data.x)
+            kind(width)(situation, ww.Expected().bind(situation), torch.Generator().manual_seed(0))(data.x)
             for width in (ww.MicheliWidth(2.0, 0.3, 0.05), want)
         )
         assert torch.allclose(by_theory, by_number, atol=1e-9)
@@ -332,13 +343,14 @@ def test_rules_choose_context_points():
     posterior = GaussianProcess().fit(trials.dataset)
     contexts = Contexts.uniform(torch.linspace(-1, 1, 9, dtype=torch.float64)[:, None])
     x, generator = torch.tensor([0.5], dtype=torch.float64), torch.Generator().manual_seed(0)
+    situation = ww.Situation(contexts, trials=trials, believed=Believed(posterior))
     std = posterior.marginals(x[None], contexts.points)[1][0]
-    assert ww.MostUncertain()(x, posterior, trials, contexts, generator) == contexts.points[std.argmax()]
+    assert ww.MostUncertain()(x, situation, generator) == contexts.points[std.argmax()]
     mean = posterior.marginals(x[None], contexts.points)[0][0]
     best = torch.stack([posterior.marginals(trials.dataset.x, c[None])[0].max() for c in contexts.points])
     want = contexts.points[improvement(mean, std, best).argmax()]
-    assert ww.HighestImprovement()(x, posterior, trials, contexts, generator) == want
-    drawn = {float(ww.Uniform()(x, posterior, trials, contexts, generator)) for _ in range(200)}
+    assert ww.HighestImprovement()(x, situation, generator) == want
+    drawn = {float(ww.Uniform()(x, situation, generator)) for _ in range(200)}
     assert len(drawn) == 9
     assert trials.contexts_seen == 0  # chosen contexts teach nothing of nature
 
@@ -376,19 +388,19 @@ def test_task_kernel_correlations():
 def test_missed_targets_are_ordered_by_their_shortfall():
     two = Contexts.uniform(torch.tensor([[0.0], [1.0]]))
     f = torch.tensor([[0.0, 10.0], [1.0, 1.0], [6.0, 6.5]], dtype=torch.float64).requires_grad_()
-    k = ww.Satisficing(TV, 6.0).bind(two, 0)(f)  # shortfalls 1 and 5; the last meets it
+    k = ww.Satisficing(TV, 6.0).bind(ww.Situation(two))(f)  # shortfalls 1 and 5; the last meets it
     assert k[2] > k[0] > k[1]
     (gradient,) = torch.autograd.grad(k[:2].sum(), f)
     assert torch.allclose(gradient[:2], torch.full((2, 2), 0.5).double())
     near = Contexts.uniform(torch.tensor([[0.0], [1e-12]], dtype=torch.float64))
-    steep = ww.Satisficing(W, 0.9).bind(near, 0)(torch.tensor([[2.0, 0.0], [0.5, 0.5]], dtype=torch.float64))
+    steep = ww.Satisficing(W, 0.9).bind(ww.Situation(near))(torch.tensor([[2.0, 0.0], [0.5, 0.5]], dtype=torch.float64))
     assert steep[0] > steep[1] and torch.isfinite(steep).all()
 
 
 def test_satisficing_with_mmd():
     contexts = Contexts(torch.tensor([[0.0], [0.4], [1.0]]), torch.tensor([0.2, 0.3, 0.5]))
     rows = torch.tensor([[0.0, 1.0, 2.0], [-3.0, -2.0, 0.0]], dtype=torch.float64)
-    k = ww.Satisficing(ww.MMD(0.5, 1e-3), 1.2).bind(contexts, 0)(rows)
+    k = ww.Satisficing(ww.MMD(0.5, 1e-3), 1.2).bind(ww.Situation(contexts))(rows)
     radii = torch.logspace(-4, 0.5, 2000, dtype=torch.float64)
     chord = ((ww.MMD(0.5, 1e-3).worst_case(rows[0].expand(2000, -1), contexts, radii).value - 1.2) / radii).min()
     assert float(k[0]) == pytest.approx(float(chord), rel=1e-3) and float(k[1]) < -1e5
@@ -470,7 +482,7 @@ def test_rules_need_contexts():
 def test_single_precision_values_are_taken():
     contexts = random_contexts(5, zeros=0.0)
     for objective in (ww.Expected(), ww.MeanVariance(), ww.Satisficing(TV, 0.0), ww.Robust(TV, 0.1)):
-        assert objective.bind(contexts, 0)(normal(3, 5).float()).dtype == torch.float64
+        assert objective.bind(ww.Situation(contexts))(normal(3, 5).float()).dtype == torch.float64
 
 
 def test_a_missed_target_is_reported_by_how_much():
@@ -517,16 +529,18 @@ SLOPED = [
 @pytest.mark.parametrize("objective", SLOPED)
 def test_a_multiplier_without_a_gradient_is_refused_where_it_is_searched_by(objective):
     contexts = random_contexts(6, zeros=0.0, seed=1)
-    reduce, values = objective(Detached()).bind(contexts, 0), normal(2, 6)
-    assert torch.equal(reduce(values), objective(ww.TotalVariation()).bind(contexts, 0)(values))  # nothing is searched
+    reduce, values = objective(Detached()).bind(ww.Situation(contexts)), normal(2, 6)
+    assert torch.equal(
+        reduce(values), objective(ww.TotalVariation()).bind(ww.Situation(contexts))(values)
+    )  # nothing is searched
     values.requires_grad_()
     with pytest.raises(ww.IncompatibleError, match=r"Detached\(\).*multiplier.*no gradient"):
         reduce(values)
     with torch.no_grad():
         reduce(values)
-    ww.Robust(Detached(), 0.3).bind(contexts, 0)(values).sum().backward()
+    ww.Robust(Detached(), 0.3).bind(ww.Situation(contexts))(values).sum().backward()
     assert torch.allclose(values.grad.sum(-1), torch.ones(2).double())
-    ww.Tradeoff(Detached(), 0.3, beta=0.0).bind(contexts, 0)(values)
+    ww.Tradeoff(Detached(), 0.3, beta=0.0).bind(ww.Situation(contexts))(values)
 
 
 def test_a_study_says_that_the_multiplier_has_no_gradient():
@@ -561,7 +575,7 @@ class Penalised:
 
 def test_a_divergence_of_ones_own_has_the_same_value_with_and_without_a_gradient(generator):
     contexts = random_contexts(6)
-    reduction = ww.Robust(Penalised(), 0.1).bind(contexts, seen=6)
+    reduction = ww.Robust(Penalised(), 0.1).bind(ww.Situation(contexts, 6))
     values = torch.rand(3, 6, generator=generator, dtype=torch.float64)
     asked = values.clone().requires_grad_()
     found = reduction(asked)

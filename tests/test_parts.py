@@ -16,8 +16,8 @@ from helpers import SHOP, quadratic, told
 import windward as ww
 from windward import papers
 from windward.parts import OWN_PARTS
-from windward.policy import Request
 from windward.search.region import Region
+from windward.suggest.prepare import Request
 from windward.suggest.suggest import suggest
 
 METHODS = {name: getattr(papers, name) for name in ("random", "gp_ucb", "sbo_kde", "erbo", "stable_opt")}
@@ -55,7 +55,18 @@ def test_json_round_trip(part):
 def test_every_exported_part_is_in_the_table():
     exported = {getattr(ww, name) for name in ww.__all__}
     parts = {kind for kind in exported if isinstance(kind, type) and hasattr(kind, "__dataclass_fields__")}
-    not_parts = {ww.Contexts, ww.Outcome, ww.Past, ww.Recommendation, ww.Suggestion, ww.Tell, ww.Trial, ww.Trials}
+    not_parts = {
+        ww.Acquisition,
+        ww.Situation,
+        ww.Contexts,
+        ww.Outcome,
+        ww.Past,
+        ww.Recommendation,
+        ww.Suggestion,
+        ww.Tell,
+        ww.Trial,
+        ww.Trials,
+    }
     assert parts - not_parts == set(OWN_PARTS)
 
 
@@ -149,8 +160,8 @@ def test_acquisitions_are_the_papers(name):
     from windward.surrogate import Start
 
     believed = policy.feedback(trials, surrogate, Request().now, Start())
-    score = policy.belief(believed, trials, contexts, generator)
-    ours = score(policy.objective.bind(contexts, 5), queries[:, None]).numpy()
+    situation = ww.Situation(contexts, 5, trials, believed)
+    ours = policy.belief(situation, policy.objective.bind(situation), generator)(queries[:, None]).numpy()
     seen = [c for _, c, _ in ROWS]
     if name == "erbo":
         want = formula(queries.numpy(), seen, 1.5).mean(-1)
@@ -202,7 +213,7 @@ def test_the_design_is_one_sobol_sequence():
 @pytest.mark.parametrize("given", [-1.0, float("nan"), float("inf")])
 def test_a_width_of_ones_own_is_checked_when_it_is_used(given):
     policy = ww.Policy(
-        context_model=ww.NoContext(), belief=ww.UpperConfidence(lambda believed, trials: given), design=ww.Sobol(1)
+        context_model=ww.NoContext(), belief=ww.UpperConfidence(lambda situation: given), design=ww.Sobol(1)
     )
     space = ww.Space({"a": ww.Real(0, 1)})
     trials = told(space, [({"a": 0.2}, {}, 1.0), ({"a": 0.7}, {}, 2.0)])

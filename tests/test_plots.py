@@ -109,7 +109,7 @@ def test_the_price_runs_from_expected_to_worst(study):
     figure, found = plots.price(study), study.recommend()
     curve = trace(figure, "recommended")
     seen = view(study)
-    values = seen.posterior.marginals(seen.x[None], seen.contexts.points)[0][0]
+    values = seen.situation.posterior.marginals(seen.x[None], seen.contexts.points)[0][0]
     assert curve.y[0] == pytest.approx(float(values @ seen.contexts.weights))
     assert curve.y[-1] == pytest.approx(float(values.min()), abs=1e-9)
     assert list(curve.x[:1]) + list(curve.x[-1:]) == [0.0, 1.0]  # half the L1 norm: the share of cases that change
@@ -126,7 +126,7 @@ def test_the_price_of_every_divergence_ends_near_the_worst(divergence):
     curve = trace(plots.price(made), "recommended")
     assert all(a >= b - 1e-7 for a, b in zip(curve.y, curve.y[1:], strict=False))
     seen = view(made)
-    values = seen.posterior.marginals(seen.x[None], seen.contexts.points)[0][0]
+    values = seen.situation.posterior.marginals(seen.x[None], seen.contexts.points)[0][0]
     mean, least = float(values @ seen.contexts.weights), float(values.min())
     assert curve.y[-1] <= least + 0.02 * (mean - least) + 1e-6
 
@@ -264,8 +264,10 @@ def test_the_caption_of_the_price_says_which_way_the_curve_goes(direction, said)
 
 
 def test_a_missed_target_is_told_in_words_that_fit_both_directions():
-    from windward.present import sentences
+    from windward.objectives.protocol import Speech
 
-    for better in ("or more", "or less"):
-        said = sentences._target_sentence(ww.Satisficing(ww.TotalVariation(), 5.0), -1.0, better)
+    contexts = ww.Contexts.uniform(torch.zeros(1, 1, dtype=torch.float64))
+    for sign in (1.0, -1.0):
+        speech = Speech(ww.Situation(contexts), sign)
+        said = ww.Satisficing(ww.TotalVariation(), 5.0).sentence(-sign, speech)
         assert "misses it by least" in said and "falls" not in said

@@ -69,4 +69,4 @@ def test_optimal_values(problem, divergence, radius, optima):
         ww.Tradeoff(divergence, radius, 1.0, 1.0),
     )
     for objective, want in zip(objectives, optima, strict=True):
-        assert float(objective.bind(contexts, 0)(f).max()) == pytest.approx(want, abs=6e-7)
+        assert float(objective.bind(ww.Situation(contexts))(f).max()) == pytest.approx(want, abs=6e-7)

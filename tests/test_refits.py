@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import windward as ww
-from windward.policy import Request
+from windward.suggest.prepare import Request
 from windward.surrogate import GaussianPosterior, Start
 
 SPACE = ww.Space(decision={"a": ww.Real(0, 1), "b": ww.Real(0, 1)}, context={"c": ww.Real(0, 1)})
@@ -181,7 +181,7 @@ def test_fixed_hyperparameters_have_the_units_of_what_was_seen():
         study.add({"a": i / 60, "b": 0.5}, i % 7, context={"c": c})
         if i in (6, 20, 59):
             study.ask()
-    known = study._posterior
+    known = study._asker.posterior
     assert known.base >= 57 and float(known.inputs.c_rates[0]) < 0.01  # in hundreds, not in ones
 
 

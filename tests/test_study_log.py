@@ -92,7 +92,6 @@ def test_two_handles_on_one_study_see_each_other(journal):
 
 def test_an_ask_that_loses_the_race_takes_the_winner_into_account(journal, monkeypatch):
     import windward.study.ask as asking
-    import windward.study.study as module
 
     monkeypatch.setattr(
         asking, "LONGEST_WAIT", 0.1
@@ -101,7 +100,7 @@ def test_an_ask_that_loses_the_race_takes_the_winner_into_account(journal, monke
     one = new_study(journal)
     one.run(quadratic, 8, progress=False)
     two = ww.Study.open("shop", journal=journal)
-    compute, started, raced = module.asked_body, [], []
+    compute, started, raced = asking.asked_body, [], []
 
     def slow(*arguments):
         body = compute(*arguments)
@@ -110,7 +109,7 @@ def test_an_ask_that_loses_the_race_takes_the_winner_into_account(journal, monke
             raced.append(two.ask())  # another process asks while this one computes
         return body
 
-    monkeypatch.setattr(module, "asked_body", slow)
+    monkeypatch.setattr(asking, "asked_body", slow)
     suggestion = one.ask()
     assert (raced[0].id, suggestion.id) == (8, 9)
     assert abs(raced[0].decision["order"] - suggestion.decision["order"]) >= 0.0125
@@ -161,7 +160,6 @@ def test_suggestions_do_not_depend_on_other_generators():
 
 def test_an_ask_that_loses_to_a_policy_change_fits_anew(monkeypatch):
     import windward.study.ask as asking
-    import windward.study.study as module
 
     monkeypatch.setattr(
         asking, "LONGEST_WAIT", 0.1
@@ -170,7 +168,7 @@ def test_an_ask_that_loses_to_a_policy_change_fits_anew(monkeypatch):
     one = new_study()
     one.run(quadratic, 8, progress=False)
     two = ww.Study.open("shop", journal=one.journal)
-    compute, started = module.asked_body, []
+    compute, started = asking.asked_body, []
 
     def slow(*arguments):
         body = compute(*arguments)
@@ -180,7 +178,7 @@ def test_an_ask_that_loses_to_a_policy_change_fits_anew(monkeypatch):
             two.ask()
         return body
 
-    monkeypatch.setattr(module, "asked_body", slow)
+    monkeypatch.setattr(asking, "asked_body", slow)
     one.ask()
     theirs, ours = (event.body for event in one.journal.read("shop")[-2:])
     assert ours["fit"] == theirs["fit"] and ours["fitted"] == theirs["fitted"]  # not the one for the policy before

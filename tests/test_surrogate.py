@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import windward as ww
 from windward.contexts import Contexts
-from windward.policy import Policy, Request
+from windward.policy import Policy
+from windward.suggest.prepare import Request
 from windward.suggest.suggest import suggest
 from windward.surrogate import GaussianProcess, Hyperparameters, Likelihood
 from windward.surrogate.splits import SPLIT_RESIDUAL, split

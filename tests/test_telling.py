@@ -9,6 +9,8 @@ from helpers import SHOP, quadratic
 
 import windward as ww
 from windward.journal import rules
+from windward.study import tell as telling
+from windward.study.log import utc_now
 
 QUICK = ww.Policy(
     context_model=ww.Empirical(), design=ww.Sobol(3), maximize=ww.MultiStart(screen=32, starts=1, evaluations=5)
@@ -212,3 +214,49 @@ def test_an_ask_that_loses_its_key_to_another_call_is_refused(study, monkeypatch
     with pytest.raises(ww.TrialError, match="this key was used for another call"):
         study.ask(context={"demand": 0.75}, key="raced")
     assert len(study.trials) == 5
+
+
+def test_tells_are_decided_in_order_and_change_nothing_until_they_are_written(study):
+    history = study._history
+    entries = [
+        telling.Entry(0, "key:a", {"values": {"value": 1.0}, "context": {}, "noise": {}, "decision": None}),
+        ww.ArgumentError("wrong whatever the log says"),
+        telling.Entry(
+            0, "key:b", {"values": {"value": 1.0}, "context": {"demand": 0.5}, "noise": {}, "decision": None}
+        ),
+        telling.Entry(1, "key:a", {"values": {"value": 1.0}, "context": {}, "noise": {}, "decision": None}),
+        telling.Entry(1, "key:c", {"values": {"value": 2.0}, "context": {}, "noise": {}, "decision": None}),
+    ]
+    before = history.rows, history.head, dict(history.calls)
+    decisions = [telling.decide(history, entries, utc_now()) for _ in range(2)]
+    assert (history.rows, history.head, dict(history.calls)) == before
+    for drafts, errors in decisions:
+        assert [(draft.kind, draft.trial, draft.key) for draft in drafts] == [
+            ("told", 0, "key:a"),
+            ("context_seen", 0, "key:b"),
+            ("told", 1, "key:c"),
+        ]
+        assert [type(error) for error in errors] == [
+            type(None),
+            ww.ArgumentError,
+            type(None),
+            ww.TrialError,
+            type(None),
+        ]
+
+
+def test_the_second_of_two_about_one_trial_is_in_the_same_transaction(study, monkeypatch):
+    append, calls = study.journal.append, []
+
+    def counted(*arguments, **named):
+        calls.append(named["key"])
+        return append(*arguments, **named)
+
+    monkeypatch.setattr(study.journal, "append", counted)
+    tells = [ww.Tell(0, 1.0), ww.Tell(0, 1.0, {"demand": 0.5}), ww.Tell(1, 2.0), ww.Tell(0, 1.0, {"demand": 0.25})]
+    errors = study.tell_many(tells)
+    assert [type(error) for error in errors] == [type(None)] * 3 + [ww.TrialError]
+    assert len(calls) == 1 and kinds(study)[5:] == ["told", "context_seen", "told"]
+    assert ww.Study.open("shop", journal=study.journal).trials.rows == study.trials.rows
+    assert [type(error) for error in study.tell_many([ww.Tell(0, float("nan"))])] == [ww.ArgumentError]
+    assert len(calls) == 1  # nothing to write: the journal is not asked

@@ -11,6 +11,7 @@ import torch
 import windward as ww
 from windward.contexts import Contexts
 from windward.divergences import WorstCase
+from windward.surrogate.protocol import NO_START
 from windward.testing import check_context_model, check_divergence, check_journal, check_maximizer, check_surrogate
 
 SPACE = ww.Space(
@@ -113,14 +114,19 @@ def test_a_sound_journal_passes_with_the_same_class():
     check_journal(Forgetful)
 
 
-def changed(change):
+@dataclass(frozen=True)
+class Changed:
     """Empirical contexts, changed."""
 
-    def model(space, trials, given, generator):
-        found = ww.Empirical()(space, trials, given, generator)
-        return change(found, space, trials, given, generator)
+    change: Any
+    most: int = 1000
+    blind: bool = False
 
-    return model
+    def most_points(self, space, seen):
+        return self.most
+
+    def __call__(self, space, trials, given, generator):
+        return self.change(ww.Empirical()(space, trials, given, generator), space, trials, given, generator)
 
 
 def drawing(found, *rest):
@@ -144,14 +150,19 @@ WRONG_MODELS = {
 def test_a_wrong_context_model_is_found(says):
     state = torch.get_rng_state()
     with pytest.raises(AssertionError, match=says):
-        check_context_model(changed(WRONG_MODELS[says]), SPACE)
+        check_context_model(Changed(WRONG_MODELS[says]), SPACE)
     torch.set_rng_state(state)
+
+
+def test_more_points_than_a_model_says_are_found():
+    with pytest.raises(AssertionError, match="made 128 points, and most_points says 20"):
+        check_context_model(Changed(lambda found, *rest: found, most=20), ONE)
 
 
 def test_a_context_model_that_depends_on_more_than_its_generator_is_found():
     calls = iter(range(100))
     with pytest.raises(AssertionError, match="other points for the same generator"):
-        check_context_model(changed(lambda found, *rest: replace(found, points=found.points / (2 + next(calls)))), ONE)
+        check_context_model(Changed(lambda found, *rest: replace(found, points=found.points / (2 + next(calls)))), ONE)
 
 
 ONE = ww.Space({"x": ww.Real(0, 1)}, {"c": ww.Real(0, 1)})
@@ -179,11 +190,14 @@ class Wrongly:
     name: str
     change: Any
 
-    def fit(self, data, start=None):
+    def fit(self, data, start=NO_START):
         return Bent(ww.GaussianProcess().fit(data, start), self.name, self.change)
 
-    def at(self, data, hyperparameters):
-        return ww.GaussianProcess().at(data, hyperparameters)
+    def due(self, data, fitted):
+        return False
+
+    def check(self, roles):
+        pass
 
 
 def halved(values):
@@ -210,29 +224,37 @@ def test_a_wrong_surrogate_is_found(name, change, says):
         check_surrogate(Wrongly(name, change), draws=200)
 
 
+@dataclass(frozen=True)
+class Found:
+    """A maximizer that returns what a function says."""
+
+    call: Any
+
+    def most_decisions(self, space):
+        return 1
+
+    def __call__(self, acquisition, region, generator):
+        return self.call(acquisition, region, generator)
+
+
+BEST = ww.MultiStart()
+
+
 @pytest.mark.parametrize(
-    ("maximizer", "says"),
+    ("call", "says"),
     [
-        (
-            lambda acquisition, region, generator: 2.0 * ww.MultiStart()(acquisition, region, generator),
-            "outside the unit",
-        ),
+        (lambda acquisition, region, generator: 2.0 * BEST(acquisition, region, generator), "outside the unit"),
         (lambda acquisition, region, generator: region.points(1, generator)[0], "others has"),
         (lambda acquisition, region, generator: torch.rand(region.space.decision_width).double(), "global generator"),
-        (lambda acquisition, region, generator: region.space.snap(torch.zeros(1, 5).double())[0], "has the shape"),
-        (
-            lambda acquisition, region, generator: ww.MultiStart()(acquisition, replace(region, avoid=None), generator),
-            "too near a pending one",
-        ),
-        (
-            lambda acquisition, region, generator: ww.MultiStart()(acquisition, replace(region, fixed={}), generator),
-            "breaks what is fixed",
-        ),
+        (lambda acquisition, region, generator: torch.zeros(7).double(), "has the shape"),
+        (lambda a, region, generator: BEST(a, replace(region, avoid=None), generator), "too near a pending one"),
+        (lambda a, region, generator: BEST(a, replace(region, fixed={}), generator), "breaks what is fixed"),
+        (lambda a, region, generator: BEST(replace(a, margin=None), region, generator), "where the margin is below 0"),
     ],
-    ids=["outside", "any", "global", "shape", "near", "loose"],
+    ids=["outside", "any", "global", "shape", "near", "loose", "margin"],
 )
-def test_a_wrong_maximizer_is_found(maximizer, says):
+def test_a_wrong_maximizer_is_found(call, says):
     state = torch.get_rng_state()
     with pytest.raises(AssertionError, match=says):
-        check_maximizer(maximizer)
+        check_maximizer(Found(call))
     torch.set_rng_state(state)

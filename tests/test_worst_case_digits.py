@@ -293,7 +293,7 @@ def test_a_slope_that_scipy_does_not_find_is_a_solver_error(monkeypatch):
         raise RuntimeError("Maximum number of iterations reached.")
 
     contexts = ww.Contexts(torch.tensor([[0.0], [0.5], [1.0]]), torch.tensor([0.5, 0.5, 0.0]))
-    objective = ww.Sensitivity(ww.MMD(0.3, nugget=1e-6)).bind(contexts, 2)
+    objective = ww.Sensitivity(ww.MMD(0.3, nugget=1e-6)).bind(ww.Situation(contexts, 2))
     values = torch.tensor([[0.0, 1.0, 2.0]], dtype=torch.float64)
     assert torch.isfinite(objective(values)).all()
     monkeypatch.setattr(scipy.optimize, "nnls", endless)

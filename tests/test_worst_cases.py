@@ -72,7 +72,7 @@ def test_every_public_divergence_is_held_to_the_laws():
 def test_radius_zero_is_the_expectation(name):
     divergence = DIVERGENCES[name][0]
     contexts, f = random_contexts(9, zeros=0.0, seed=3), normal(9)
-    worst = ww.Robust(divergence, 0.0).bind(contexts, 0)(f)
+    worst = ww.Robust(divergence, 0.0).bind(ww.Situation(contexts))(f)
     assert float(worst) == pytest.approx(float(contexts.weights @ f), abs=1e-14)
 
 
@@ -189,7 +189,7 @@ def test_mmd_matrix_equals_length_scale_and_singular_kernels_are_refused():
     assert float(flat.value) == pytest.approx(float(normal(64).mean())) and float(flat.multiplier) == math.inf
     for objective in (ww.Sensitivity(MMD(0.3)), ww.MeanRisk(MMD(0.3)), ww.Tradeoff(MMD(0.3), 0.0)):
         with pytest.raises(ww.IncompatibleError, match="give a nugget"):
-            objective.bind(fine, 0)(normal(64))
+            objective.bind(ww.Situation(fine))(normal(64))
 
 
 def test_mmd_says_when_it_cannot_certify():
@@ -274,7 +274,7 @@ def test_cvar_is_a_capped_density_ball(seed):
         f.numpy(), A_eq=torch.ones(1, 8).numpy(), b_eq=[1.0], bounds=[(0, float(p) / tail) for p in contexts.weights]
     )
     assume(answer.status == 0)
-    assert float(ww.CVaR(tail).bind(contexts, 0)(f)) == pytest.approx(answer.fun, abs=1e-9)
+    assert float(ww.CVaR(tail).bind(ww.Situation(contexts))(f)) == pytest.approx(answer.fun, abs=1e-9)
 
 
 # -- corners that were once wrong --------------------------------------------------------------------------------------

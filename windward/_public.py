@@ -27,13 +27,16 @@ from windward.objectives.plain import CVaR, Expected, MeanVariance, Minimum, VaR
 from windward.objectives.radii import Decay, KernelRate, KirschnerRate, MicheliRate
 from windward.objectives.robust import LipschitzRobust, MeanRisk, Robust, Sensitivity, Tradeoff
 from windward.objectives.satisficing import Satisficing
+from windward.objectives.situation import Situation
 from windward.parts import from_json, to_json
 from windward.policy import Policy, Report
 from windward.rules.contexts import HighestImprovement, MostUncertain, Nature, Uniform
+from windward.search.acquisition import Acquisition
 from windward.search.design import RandomDesign, Sobol
 from windward.search.grid import OverGrid
 from windward.search.multistart import MultiStart
-from windward.space.parameters import Categorical, Integer, Linear, Real
+from windward.space.linear import Linear
+from windward.space.parameters import Categorical, Integer, Real
 from windward.space.space import Space
 from windward.study.study import Study
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MMD",
+    "Acquisition",
     "ArgumentError",
     "BocuOne",
     "BocuTwo",
@@ -103,6 +107,7 @@ __all__ = [
     "Robust",
     "Satisficing",
     "Sensitivity",
+    "Situation",
     "Sobol",
     "SoftClip",
     "SolverError",

@@ -8,16 +8,16 @@ Censor(worst, patience, late)   what has not arrived counts as the worst value f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Literal, Protocol, runtime_checkable
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import torch
 
 from windward.basics import arguments
 from windward.basics.errors import ArgumentError
 from windward.basics.speech import shown
-from windward.surrogate import Believed, GaussianPosterior, GaussianProcess, Posterior, Start, Surrogate
+from windward.surrogate import Believed, Start, Surrogate
 from windward.trials.records import Trial
 from windward.trials.trials import Dataset, Trials
 
@@ -27,32 +27,40 @@ LONGEST = timedelta(days=36500)
 
 @runtime_checkable
 class Feedback(Protocol):
-    """Turn trials into a belief, imagining or ignoring what has not arrived."""
+    """Turn trials into a belief, imagining or ignoring what has not arrived.
+
+    `fills_pending` where every pending trial has a value for the model, so that no distance need be kept from it;
+    `patience` is how long a value is waited for, None where nobody gives up; `dataset` is what the surrogate is fitted to.
+    """
+
+    @property
+    def fills_pending(self) -> bool: ...
+
+    @property
+    def patience(self) -> int | timedelta | None: ...
+
+    def dataset(self, trials: Trials) -> Dataset: ...
 
     def __call__(self, trials: Trials, surrogate: Surrogate, now: datetime, start: Start) -> Believed: ...
-
-
-def fit_arrived(trials: Trials, surrogate: Surrogate, start: Start) -> Posterior:
-    """Return the posterior of what has arrived, refitted or with the hyper-parameters of `start`."""
-    return fit(surrogate, trials.dataset, start)
-
-
-def fit(surrogate: Surrogate, data: Dataset, start: Start) -> Posterior:
-    """Return the posterior of some data, refitted or with the hyper-parameters of `start`."""
-    if not start.keep or start.hyperparameters is None:
-        return surrogate.fit(data, start.hyperparameters)
-    if isinstance(surrogate, GaussianProcess):
-        previous = start.previous if isinstance(start.previous, GaussianPosterior) else None
-        return surrogate.grown(data, start.hyperparameters, start.fitted, previous)
-    return surrogate.at(data, start.hyperparameters)
 
 
 @dataclass(frozen=True)
 class Ignore:
     """Use what has arrived and nothing else."""
 
+    fills_pending: ClassVar[bool] = False
+    patience: ClassVar[None] = None
+
+    def oriented(self, sign: float) -> Ignore:
+        """Return it as it is: it has no outcome quantities."""
+        return self
+
+    def dataset(self, trials: Trials) -> Dataset:
+        """Return what has arrived."""
+        return trials.dataset
+
     def __call__(self, trials: Trials, surrogate: Surrogate, now: datetime, start: Start) -> Believed:
-        posterior = fit_arrived(trials, surrogate, start)
+        posterior = surrogate.fit(trials.dataset, start)
         return Believed(posterior, arrived=posterior)
 
 
@@ -60,8 +68,19 @@ class Ignore:
 class Hallucinate:
     """Imagine pending, lost and context-less values at the posterior mean of what has arrived."""
 
+    fills_pending: ClassVar[bool] = False
+    patience: ClassVar[None] = None
+
+    def oriented(self, sign: float) -> Hallucinate:
+        """Return it as it is: it has no outcome quantities."""
+        return self
+
+    def dataset(self, trials: Trials) -> Dataset:
+        """Return what has arrived."""
+        return trials.dataset
+
     def __call__(self, trials: Trials, surrogate: Surrogate, now: datetime, start: Start) -> Believed:
-        posterior = fit_arrived(trials, surrogate, start)
+        posterior = surrogate.fit(trials.dataset, start)
         waiting = trials.imaginable
         imagined = posterior.condition(trials.decisions(waiting), trials.likely_contexts(waiting))
         return Believed(imagined, arrived=posterior)
@@ -81,6 +100,7 @@ class Censor:
     worst: float
     patience: int | timedelta
     late: Literal["use", "drop"] = "use"
+    fills_pending: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "worst", arguments.number("Censor", "worst", self.worst))
@@ -93,7 +113,11 @@ class Censor:
     def __call__(self, trials: Trials, surrogate: Surrogate, now: datetime, start: Start) -> Believed:
         window = self.window(trials, now)
         recent = (trials.decisions(window), trials.likely_contexts(window))
-        return Believed(fit(surrogate, self.dataset(trials), start), recent)
+        return Believed(surrogate.fit(self.dataset(trials), start), recent)
+
+    def oriented(self, sign: float) -> Censor:
+        """Return it with the worst value times `sign`."""
+        return self if sign > 0 else replace(self, worst=-self.worst)
 
     def dataset(self, trials: Trials) -> Dataset:
         """Return every trial whose context is known or imagined, at its value or at the worst."""

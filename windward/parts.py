@@ -25,7 +25,8 @@ from windward.rules.contexts import HighestImprovement, MostUncertain, Nature, U
 from windward.search.design import RandomDesign, Sobol
 from windward.search.grid import OverGrid
 from windward.search.multistart import MultiStart
-from windward.space.parameters import Categorical, Integer, Linear, Real
+from windward.space.linear import Linear
+from windward.space.parameters import Categorical, Integer, Real
 from windward.space.space import Space
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
 

@@ -10,12 +10,13 @@ import math
 import numbers
 import unicodedata
 from collections.abc import Sequence
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from windward.basics.errors import ArgumentError
 from windward.basics.speech import shown
+
+if TYPE_CHECKING:
+    import torch
 
 # Larger numbers are refused wherever one is given: their squares overflow.
 LARGEST = 1e150
@@ -113,6 +114,8 @@ def flag(call: str, name: str, value: object) -> None:
 
 def device(call: str, value: object) -> torch.device:
     """Return the device, or raise `ArgumentError` where there is none of that name here."""
+    import torch
+
     if not isinstance(value, str | torch.device):
         raise ArgumentError(f'{call}(device={shown(value)}): give a name: "cpu", or "cuda" where there is one.')
     try:

@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-import torch
-
 from windward.basics.errors import ArgumentError
 
 if TYPE_CHECKING:
+    import torch
+
     from windward.space import Space
 
 # The budget of a study, in bytes, unless it is given one.
@@ -138,6 +138,8 @@ def of(device: torch.device) -> int:
     On the processor, which others use too, it is 4 GiB, or WINDWARD_MEMORY in MiB.
     """
     if device.type == "cuda":
+        import torch
+
         return int(torch.cuda.get_device_properties(device).total_memory)
     given = os.environ.get("WINDWARD_MEMORY")
     if given is None:

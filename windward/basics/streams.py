@@ -1,9 +1,46 @@
-"""Every random stream of a study comes from its seed: one module says which is which."""
+"""Every random stream of a study comes from its seed: this module says which is which.
+
+An ask has the stream of its number among the asks, from 0 upward. A recommendation has 2**32 plus the last event that said
+anything, so that asking for one never changes a suggestion. The design has 2**40: one sequence for all of its rounds. The
+bands of a figure have the seed itself.
+"""
 
 from __future__ import annotations
 
-# The stream of the design. Rounds use the streams from 0 upward, recommendations those from 2**32 (see study.py).
-DESIGN_STREAM = 2**40
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+RECOMMENDATIONS = 2**32
+DESIGN = 2**40
+
+
+def asking(seed: int, asks: int) -> torch.Generator:
+    """Return the generator of an ask, the `asks`-th from 0."""
+    return generator(hash_seed(seed, asks))
+
+
+def recommending(seed: int, known: int) -> torch.Generator:
+    """Return the generator of a recommendation that knows the events up to `known`."""
+    return generator(hash_seed(seed, RECOMMENDATIONS + known))
+
+
+def designing(seed: int) -> torch.Generator:
+    """Return the generator of the design's one sequence."""
+    return generator(hash_seed(seed, DESIGN))
+
+
+def drawing(seed: int) -> torch.Generator:
+    """Return the generator of a figure's bands: the same draws everywhere in it."""
+    return generator(seed)
+
+
+def generator(seed: int) -> torch.Generator:
+    """Return a generator of its own."""
+    import torch  # here: whoever needs no random numbers need not load it
+
+    return torch.Generator().manual_seed(seed)
 
 
 def hash_seed(seed: int, stream: int) -> int:

@@ -14,26 +14,33 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
 import torch
-from torch import Tensor
 
 from windward.basics.budget import BLOCK as LARGE_BLOCK
 from windward.basics.budget import Need, Sizes
-from windward.beliefs.scores import ConfidenceScore, PathScore, Score, improvement
-from windward.beliefs.widths import AnyWidth, check_width, resolved_width
-from windward.contexts import Contexts
-from windward.objectives.protocol import Reduction
-from windward.surrogate import Believed
-from windward.trials.trials import Trials
+from windward.basics.errors import IncompatibleError
+from windward.basics.speech import shown
+from windward.beliefs.scores import ConfidenceScore, PathScore, acquisition, improvement
+from windward.beliefs.widths import AnyWidth, check_patience, check_width, resolved_width
+from windward.feedback import Feedback
+from windward.objectives.protocol import Averaging, Objective, Reduction
+from windward.objectives.situation import Situation
+from windward.search.acquisition import Acquisition
 
 
 @runtime_checkable
 class Belief(Protocol):
-    """Lift a reduction from functions to posteriors; `needs_monotone` where that is a bound only for monotone ones."""
+    """Lift a reduction from functions to posteriors.
+
+    `check` refuses objectives and feedbacks that it does not go with; `draws` says whether it takes a posterior sample as a
+    function, which needs memory.
+    """
 
     @property
-    def needs_monotone(self) -> bool: ...
+    def draws(self) -> bool: ...
 
-    def __call__(self, believed: Believed, trials: Trials, contexts: Contexts, generator: torch.Generator) -> Score: ...
+    def check(self, objective: Objective, feedback: Feedback) -> None: ...
+
+    def __call__(self, situation: Situation, reduction: Reduction, generator: torch.Generator) -> Acquisition: ...
 
 
 @dataclass(frozen=True)
@@ -41,24 +48,34 @@ class UpperConfidence:
     """Optimism: the objective at mean + `width` * standard deviation, context by context; see `widths` for theory's."""
 
     width: AnyWidth = 1.5
-    needs_monotone: ClassVar[bool] = True
+    draws: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_width("UpperConfidence", self.width)
 
-    def __call__(self, believed: Believed, trials: Trials, contexts: Contexts, generator: torch.Generator) -> Score:
-        width = resolved_width("UpperConfidence", self.width, believed, trials)
-        return ConfidenceScore(believed.posterior, contexts, width)
+    def check(self, objective: Objective, feedback: Feedback) -> None:
+        """Refuse an objective that can fall where values rise, and a width that needs another feedback."""
+        check_monotone(self, objective)
+        check_patience(self, self.width, feedback)
+
+    def __call__(self, situation: Situation, reduction: Reduction, generator: torch.Generator) -> Acquisition:
+        width = resolved_width("UpperConfidence", self.width, situation)
+        score = ConfidenceScore(situation.posterior, situation.contexts, width)
+        return acquisition(score, reduction, situation.trials.device)
 
 
 @dataclass(frozen=True)
 class PosteriorMean:
     """No optimism: the objective at the posterior mean."""
 
-    needs_monotone: ClassVar[bool] = False
+    draws: ClassVar[bool] = False
 
-    def __call__(self, believed: Believed, trials: Trials, contexts: Contexts, generator: torch.Generator) -> Score:
-        return ConfidenceScore(believed.posterior, contexts, 0.0)
+    def check(self, objective: Objective, feedback: Feedback) -> None:
+        """Take every objective and feedback."""
+
+    def __call__(self, situation: Situation, reduction: Reduction, generator: torch.Generator) -> Acquisition:
+        score = ConfidenceScore(situation.posterior, situation.contexts, 0.0)
+        return acquisition(score, reduction, situation.trials.device)
 
 
 @dataclass(frozen=True)
@@ -66,15 +83,19 @@ class Thompson:
     """Probability matching: the objective of one posterior sample, its deviation from the mean times `width`."""
 
     width: AnyWidth = 1.0
-    needs_monotone: ClassVar[bool] = False
     draws: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_width("Thompson", self.width)
 
-    def __call__(self, believed: Believed, trials: Trials, contexts: Contexts, generator: torch.Generator) -> Score:
-        width = resolved_width("Thompson", self.width, believed, trials)
-        return PathScore(believed.posterior, believed.posterior.path(generator), contexts, width)
+    def check(self, objective: Objective, feedback: Feedback) -> None:
+        """Refuse a width that needs another feedback."""
+        check_patience(self, self.width, feedback)
+
+    def __call__(self, situation: Situation, reduction: Reduction, generator: torch.Generator) -> Acquisition:
+        width, posterior = resolved_width("Thompson", self.width, situation), situation.posterior
+        score = PathScore(posterior, posterior.path(generator), situation.contexts, width)
+        return acquisition(score, reduction, situation.trials.device)
 
     def cost(self, sizes: Sizes) -> list[Need]:
         """Return what the values of a screen take, some decisions at a time."""
@@ -95,14 +116,27 @@ class ExpectedImprovement:
     The incumbent is the best mean of g over the decisions evaluated so far. It goes with `Expected()` alone.
     """
 
-    needs_monotone: ClassVar[bool] = True
+    draws: ClassVar[bool] = False
 
-    def __call__(self, believed: Believed, trials: Trials, contexts: Contexts, generator: torch.Generator) -> Score:
-        posterior = believed.posterior
+    def check(self, objective: Objective, feedback: Feedback) -> None:
+        """Refuse every objective but the expectation."""
+        if not isinstance(objective, Averaging):
+            raise IncompatibleError(
+                f"Policy(objective={shown(objective)}, belief=ExpectedImprovement()): expected improvement is known in "
+                "closed form for Expected() alone; use belief=Thompson()."
+            )
+
+    def __call__(self, situation: Situation, reduction: Reduction, generator: torch.Generator) -> Acquisition:
+        posterior, contexts, device = situation.posterior, situation.contexts, situation.trials.device
         with torch.no_grad():
-            best = (posterior.means(trials.dataset.x, contexts.points) @ contexts.weights).max()
+            best = (posterior.means(situation.trials.dataset.x, contexts.points) @ contexts.weights).max()
+        return Acquisition(lambda x: improvement(*posterior.average(x.to(device), contexts), best).to(x.device))
 
-        def score(reduction: Reduction, x: Tensor) -> Tensor:
-            return improvement(*posterior.average(x, contexts), best)
 
-        return score
+def check_monotone(belief: object, objective: Objective) -> None:
+    """Raise `IncompatibleError` where the objective at an upper bound is no bound."""
+    if not objective.monotone:
+        raise IncompatibleError(
+            f"Policy(objective={shown(objective)}, belief={shown(belief)}): the objective at the upper "
+            "confidence bound is no bound, because this objective can fall where values rise; use belief=Thompson()."
+        )

@@ -16,7 +16,7 @@ from windward.basics.budget import BLOCK as LARGE_BLOCK
 from windward.basics.budget import CLIMBED
 from windward.contexts import Contexts
 from windward.objectives.protocol import Bound, Reduction
-from windward.search.acquisition import Acquisition, Drafted, Screened, Sketched
+from windward.search.acquisition import Acquisition, Function
 from windward.surrogate import Drafting, Posterior, SampledFunction, Sketching
 
 # Values at once (1 MiB of them): of a screen they stay in the cache, where its passes are many times as fast.
@@ -164,32 +164,28 @@ class PathScore:
 
 
 def acquisition(score: Score, reduction: Reduction, device: torch.device) -> Acquisition:
-    """Return the score of a decision by the reduction, with its ceiling and its draft where there are such.
+    """Return the score of a decision by the reduction, with what is cheaper beside it: see docs/drafts.md.
 
     Decisions are searched on the processor; what they are worth is computed on the device.
     """
 
-    def scored(by: Score, what: Reduction) -> Acquisition:
+    def scored(by: Score, what: Reduction) -> Function:
         return lambda x: by(what, x.to(device)).to(x.device)
 
-    def screened(by: Score, what: Reduction) -> Acquisition:
-        if isinstance(what, Bound) and what.ceiling is not None:
-            return Screened(scored(by, what), scored(by, Bound(what.ceiling, what.extra)))
-        return scored(by, what)
+    def bounded(by: Score, what: Reduction) -> Function | None:
+        bound = what.ceiling if isinstance(what, Bound) else None
+        return None if bound is None else scored(by, Bound(bound, what.extra))
 
+    value, ceiling = scored(score, reduction), bounded(score, reduction)
     rough = score.draft() if isinstance(score, ConfidenceScore) else score
     simpler = reduction.draft if isinstance(reduction, Bound) and reduction.draft is not None else reduction
     if rough is score and simpler is reduction:
-        exact, quick = screened(score, reduction), score.sketch() if isinstance(score, PathScore) else score
-        return exact if isinstance(exact, Screened) or quick is score else Sketched(exact, scored(quick, reduction))
-    draft = screened(rough, simpler)
-    sketchy = rough.draft() if isinstance(rough, ConfidenceScore) and rough is not score else rough
-    if isinstance(sketchy, ConfidenceScore) and isinstance(simpler, Bound) and simpler.fewer:
-        sketchy = sketchy.thinned()
-    if sketchy is not rough:
-        sketch = screened(sketchy, simpler)
-        if isinstance(draft, Screened) and isinstance(sketch, Screened):
-            draft = replace(draft, ceiling=sketch.ceiling)
-        else:
-            draft = Drafted(draft, sketch)
-    return Drafted(screened(score, reduction), draft)
+        quick = score.sketch() if isinstance(score, PathScore) else score
+        return Acquisition(
+            value, rank=ceiling or (None if quick is score else scored(quick, reduction)), ceiling=ceiling
+        )
+    rougher = rough.draft() if isinstance(rough, ConfidenceScore) and rough is not score else rough
+    if isinstance(rougher, ConfidenceScore) and isinstance(simpler, Bound) and simpler.fewer:
+        rougher = rougher.thinned()
+    rank = bounded(rougher, simpler) or (None if rougher is rough else scored(rougher, simpler))
+    return Acquisition(value, scored(rough, simpler), rank, ceiling)

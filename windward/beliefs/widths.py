@@ -21,15 +21,15 @@ import torch
 from windward.basics import arguments
 from windward.basics.errors import ArgumentError, IncompatibleError
 from windward.basics.speech import shown
-from windward.surrogate import Believed
-from windward.trials.trials import Trials
+from windward.feedback import Feedback
+from windward.objectives.situation import Situation
 
 
 @runtime_checkable
 class Width(Protocol):
-    """A width that depends on what is believed and on the trials so far."""
+    """A width that depends on the situation: on what is believed, on the trials so far."""
 
-    def __call__(self, believed: Believed, trials: Trials) -> float: ...
+    def __call__(self, situation: Situation) -> float: ...
 
 
 AnyWidth: TypeAlias = float | Width
@@ -46,8 +46,8 @@ class HuangWidth:
         arguments.whole("HuangWidth", "decisions", self.decisions, low=1)
         arguments.number("HuangWidth", "constant", self.constant, low=0.0, open_low=True)
 
-    def __call__(self, believed: Believed, trials: Trials) -> float:
-        t = max(len(trials), 2)  # at t = 1 the formula's logarithms are negative
+    def __call__(self, situation: Situation) -> float:
+        t = max(len(situation.trials), 2)  # at t = 1 the formula's logarithms are negative
         size = t**2 * self.decisions * self.constant * math.sqrt(math.pi) / 2.0
         beta = 2.0 * math.log(t**2 / math.sqrt(2.0 * math.pi)) + 2.0 * self.decisions * math.log(max(size, 1.0))
         return math.sqrt(max(beta, 0.0))
@@ -69,8 +69,8 @@ class MicheliWidth:
         arguments.number("MicheliWidth", "noise", self.noise, low=0.0)
         arguments.number("MicheliWidth", "risk", self.risk, low=0.0, high=1.0, open_low=True)
 
-    def __call__(self, believed: Believed, trials: Trials) -> float:
-        posterior = believed.posterior
+    def __call__(self, situation: Situation) -> float:
+        posterior = situation.posterior
         least = posterior.hyperparameters.noise
         log_determinant = posterior.log_determinant() - posterior.size * math.log(least)  # of I + K / lambda
         inside = 0.5 * max(log_determinant, 0.0) - math.log(self.risk)
@@ -89,16 +89,17 @@ class DelayedWidth:
         arguments.number("delayed_width", "bound", self.bound, low=0.0)
         arguments.number("delayed_width", "base", self.base, low=0.0)
 
-    def __call__(self, believed: Believed, trials: Trials) -> float:
-        if believed.recent is None:
+    def __call__(self, situation: Situation) -> float:
+        recent = None if situation.believed is None else situation.believed.recent
+        if recent is None:
             raise IncompatibleError(
                 "delayed_width(): the feedback has no patience; use feedback=Censor(worst, patience)."
             )
-        x, c = believed.recent
+        x, c = recent
         if len(x) == 0:
             return self.base
         with torch.no_grad():
-            deviations = believed.posterior.marginals(x, c)[1].diagonal() / believed.posterior.scale
+            deviations = situation.posterior.marginals(x, c)[1].diagonal() / situation.posterior.scale
         return self.bound * float(deviations.sum()) + self.base
 
 
@@ -116,11 +117,20 @@ def check_width(call: str, width: object) -> None:
         arguments.number(call, "width", width, low=0.0)
 
 
-def resolved_width(call: str, width: AnyWidth, believed: Believed, trials: Trials) -> float:
+def check_patience(belief: object, width: AnyWidth, feedback: Feedback) -> None:
+    """Raise `IncompatibleError` where the width reads a patience that the feedback has not."""
+    if isinstance(width, DelayedWidth) and feedback.patience is None:
+        raise IncompatibleError(
+            f"Policy(belief={shown(belief)}, feedback={shown(feedback)}): delayed_width() reads the patience of "
+            "the feedback; use feedback=Censor(worst, patience)."
+        )
+
+
+def resolved_width(call: str, width: AnyWidth, situation: Situation) -> float:
     """Return the width as a number, now."""
     if not callable(width):
         return float(width)
-    value = width(believed, trials)
+    value = width(situation)
     if not 0.0 <= value <= sys.float_info.max:  # compared, not converted: a whole number may be beyond the floats
         raise ArgumentError(f"{call}(width={shown(width)}): it gave {shown(value)}; a width must be >= 0.")
     return float(value)

@@ -14,7 +14,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from windward.basics.streams import DESIGN_STREAM, hash_seed
+from windward.basics import streams
 from windward.bench.problem import Problem
 from windward.policy import Policy
 from windward.search.acquisition import Acquisition
@@ -22,7 +22,6 @@ from windward.search.choice import best_of
 from windward.search.grid import OverGrid
 from windward.search.multistart import MultiStart
 from windward.search.region import LEAST_DISTANCE, Region
-from windward.space.parameters import Integer, Real
 from windward.space.space import Space
 
 Points = Sequence[Sequence[float]]
@@ -40,6 +39,10 @@ class Listed:
         """The decisions; `"n d"`."""
         return torch.tensor(self.points, dtype=torch.float64)
 
+    def most_decisions(self, space: Space) -> int:
+        """Return how many decisions are listed."""
+        return len(self.points)
+
     def __call__(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> Tensor:
         return best_of(acquisition, self.tensor, replace(region, apart=self.apart))
 
@@ -56,8 +59,8 @@ class ListedDesign:
         return math.inf if self.count is None else self.count
 
     def __call__(self, round: int, region: Region, seed: int) -> Tensor:
-        # Rounds have the streams from 0 upward, and the Sobol design the one at DESIGN_STREAM: these lie above it.
-        generator = torch.Generator().manual_seed(hash_seed(seed, DESIGN_STREAM + 1 + round))
+        # Rounds have the streams from 0 upward, and the Sobol design the one at DESIGN: these lie above it.
+        generator = streams.generator(streams.hash_seed(seed, streams.DESIGN + 1 + round))
         place = int(torch.randint(len(self.points), (1,), generator=generator))
         return torch.tensor(self.points[place], dtype=torch.float64)
 
@@ -71,7 +74,7 @@ def among_listed(policy: Policy, problem: Problem) -> Policy:
         return policy
     unit = torch.empty_like(problem.decisions)
     for column, parameter in enumerate(problem.space.decision.values()):
-        assert isinstance(parameter, Real | Integer), "listed decisions are numbers"
+        assert not parameter.choices, "listed decisions are numbers"
         unit[:, column] = torch.from_numpy(parameter.to_unit(problem.decisions[:, column].numpy()))[:, 0]
     points = tuple(tuple(row) for row in unit.tolist())
     rounds = policy.design.rounds(problem.space)

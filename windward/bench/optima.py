@@ -16,7 +16,6 @@ from torch import Tensor
 from windward.basics.errors import IncompatibleError, SolverError
 from windward.contexts import sobol
 from windward.search.bfgs import Array, minimize_rows
-from windward.space.parameters import Real
 from windward.space.space import Space
 
 SCREEN = 4096  # a peak that holds a thousandth of the cube is met four times
@@ -41,7 +40,7 @@ def searched(name: str, worth: Callable[[Tensor], Tensor], space: Space, decisio
         with torch.no_grad():
             values = worth(decisions)
         return _checked(name, values, decisions)
-    if space.constraints or not all(isinstance(parameter, Real) for parameter in space.decision.values()):
+    if space.constraints or not all(parameter.continuous for parameter in space.decision.values()):
         raise IncompatibleError(
             f"problem {name!r}: the search for an optimum takes real decisions without constraints; list the decisions "
             "(Problem(decisions=...)) or say what stands for the optimum (Problem(best=...))."
@@ -53,7 +52,6 @@ def natural(space: Space, unit: Tensor) -> Tensor:
     """Return points `"n d"` of the unit cube in the natural units of real decisions, differentiably."""
     columns = []
     for index, parameter in enumerate(space.decision.values()):
-        assert isinstance(parameter, Real)
         low, high = parameter.own_bounds()[0]
         own = low + unit[..., index] * (high - low)
         columns.append(own.exp() if parameter.log else own)

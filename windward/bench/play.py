@@ -27,13 +27,13 @@ from windward.bench.problem import Problem
 from windward.bench.problems import entry
 from windward.bench.problems import problem as registered
 from windward.bench.problems.registry import DATA_VARIABLE
-from windward.feedback import Censor, fit_arrived
+from windward.feedback import Censor
 from windward.objectives.protocol import Objective
+from windward.objectives.situation import Situation
 from windward.policy import Policy
-from windward.space.parameters import Categorical, Integer, Parameter, Value
+from windward.space.parameters import Parameter, Value
 from windward.study.ask import versions
 from windward.study.study import Study
-from windward.surrogate import Start
 from windward.trials.records import Suggestion, Trial
 
 # Version of a record's fields; a reader refuses what it does not know.
@@ -233,12 +233,12 @@ def report_decisions(study: Study, objectives: Mapping[str, Objective]) -> dict[
     generator = torch.Generator().manual_seed(0)  # of context models that draw; those of the papers that report do not
     contexts = study.policy.context_model(trials.space, trials, trials.space.encode_given(None), generator)
     assert contexts is not None
-    posterior = fit_arrived(trials, study.policy.surrogate, Start())
+    posterior = study.policy.surrogate.fit(trials.dataset)
     with torch.no_grad():
         mean = posterior.marginals(trials.dataset.x, contexts.points)[0]
     found = {}
     for name, objective in objectives.items():
-        place = int(objective.bind(contexts, trials.contexts_seen)(mean).argmax())
+        place = int(objective.bind(Situation(contexts, trials.contexts_seen, trials))(mean).argmax())
         found[name] = numbers_of(study.space.decision, trials.arrived[place].decision)
     return found
 
@@ -256,16 +256,16 @@ def values_of(parameters: Mapping[str, Parameter], row: Tensor) -> dict[str, Val
 def numbers_of(parameters: Mapping[str, Parameter], values: Mapping[str, Value]) -> Tensor:
     """Return a study's values as numbers in the space's order of names; `"d"`."""
     row = [
-        parameter.choices.index(values[name]) if isinstance(parameter, Categorical) else values[name]
+        parameter.choices.index(values[name]) if parameter.choices else values[name]
         for name, parameter in parameters.items()
     ]
     return torch.tensor(row, dtype=torch.float64)
 
 
 def _value(parameter: Parameter, number: float) -> Value:
-    if isinstance(parameter, Categorical):
+    if parameter.choices:
         return parameter.choices[round(number)]
-    return round(number) if isinstance(parameter, Integer) else number
+    return number if parameter.step is None else round(number)
 
 
 def rounded(values: Any, digits: int = DIGITS) -> Any:

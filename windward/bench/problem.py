@@ -17,6 +17,7 @@ from windward.basics.errors import ArgumentError, IncompatibleError
 from windward.bench.optima import Optimum, searched
 from windward.contexts import Contexts
 from windward.objectives.protocol import Objective
+from windward.objectives.situation import Situation
 from windward.space.space import Space
 
 # Decision-context pairs whose values are held at once: 8 MB for each intermediate of the function.
@@ -55,7 +56,7 @@ class Problem:
         """Return the objective at decisions `"*b d"` over `contexts` (left out: the truth); `"*b"`."""
         contexts = self.truth if contexts is None else contexts
         self._check(decisions, contexts)
-        reduction = objective.bind(contexts, 0)
+        reduction = objective.bind(Situation(contexts))
         if reduction.extra is not None:
             raise IncompatibleError(
                 f"problem {self.name!r}: {objective!r} needs {reduction.extra}, which belong to a belief, not to a function; "

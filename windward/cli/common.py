@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from windward.space.parameters import Parameter, Value
+    from windward.study.log import Log
     from windward.study.study import Study
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -51,8 +52,20 @@ def opened(name: str, journal: str) -> Study:
     """Return an existing study."""
     from windward.study.study import Study
 
-    click.get_current_context().meta["windward.study"] = name  # errors advise commands about it
+    _remember(name)
     return Study.open(name, journal=journal)
+
+
+def opened_log(name: str, journal: str) -> Log:
+    """Return the log of an existing study: enough to read and to tell, without the seconds that torch takes to import."""
+    from windward.study.log import Log
+
+    _remember(name)
+    return Log.open(name, journal=journal)
+
+
+def _remember(name: str) -> None:
+    click.get_current_context().meta["windward.study"] = name  # errors advise commands about it
 
 
 def typed(role: str, parameters: Mapping[str, Parameter], pairs: Sequence[str]) -> dict[str, Value] | None:
@@ -67,25 +80,8 @@ def typed(role: str, parameters: Mapping[str, Parameter], pairs: Sequence[str]) 
             raise SpaceError(f"{pair!r}: unknown {role} {name!r}; the study has {known}.")
         if name in values:
             raise SpaceError(f"{pair!r}: {name!r} is given twice.")
-        values[name] = typed_value(role, name, parameters[name], text)
+        values[name] = parameters[name].read(f"{role} {name!r}", text)
     return values or None
-
-
-def typed_value(role: str, name: str, parameter: Parameter, text: str) -> Value:
-    """Return the value a text stands for: a choice by its text, a number elsewhere."""
-    from windward.space.parameters import Categorical
-
-    if isinstance(parameter, Categorical):
-        for option in parameter.choices:
-            if text in (str(option), json.dumps(option)):
-                return option
-        known = ", ".join(str(option) for option in parameter.choices)
-        raise SpaceError(f"{role} {name!r}: {text!r} is none of its choices: {known}.")
-    try:
-        number = float(text)
-    except ValueError as error:
-        raise SpaceError(f"{role} {name!r} must be a number, got {text!r}.") from error
-    return number
 
 
 def echo_json(data: object) -> None:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windward.basics.errors import ArgumentError, WindwardError
-from windward.cli.common import cell, echo_json, journal_option, json_option, opened, print_table, say, typed_value
+from windward.cli.common import cell, echo_json, journal_option, json_option, opened_log, print_table, say
 
 if TYPE_CHECKING:
     from windward.space.parameters import Parameter, Value
     from windward.space.space import Space
-    from windward.study.study import Study
+    from windward.study.log import Log
     from windward.trials.records import Past
 
 # Columns that `windward trials --csv` writes and that say nothing about a finished trial.
@@ -91,12 +91,14 @@ def import_history(
       2026-05-01,40,61,193.5,friday
     $ windward import shop past.csv --column profit=value --ignore weekday --date day
     """
-    one = opened(study, journal)
-    found = _read(file, one.space, _pairs(file, renamed), ignore, date)
+    from windward.study.tell import add_many
+
+    log = opened_log(study, journal)
+    found = _read(file, log.space, _pairs(file, renamed), ignore, date)
     if preview:
-        _show(one, file, found, again, as_json)
+        _show(log, file, found, again, as_json)
         return
-    ids = one.add_many(found.rows, again=again)
+    ids = add_many(log, found.rows, again=again)
     added = [id for id in ids if id is not None]
     known, notes = len(ids) - len(added), found.notes_of([id is not None for id in ids])
     if as_json:
@@ -119,9 +121,11 @@ def _say_notes(notes: Sequence[str]) -> None:
         say(f"Note: and {len(notes) - MOST_NOTES} more like these.")
 
 
-def _show(study: Study, file: Path, found: Reading, again: bool, as_json: bool) -> None:
+def _show(log: Log, file: Path, found: Reading, again: bool, as_json: bool) -> None:
     """Say what a file was understood to hold."""
-    there = [False] * len(found.rows) if again else study.known_rows(found.rows)
+    from windward.study.tell import known_rows
+
+    there = [False] * len(found.rows) if again else known_rows(log, found.rows)
     known, columns = sum(there), found.columns
     new, notes = len(found.rows) - known, found.notes_of([not each for each in there])
     meaning = {heading: f"decision {name}" for name, heading in columns.decision.items()}
@@ -138,7 +142,7 @@ def _show(study: Study, file: Path, found: Reading, again: bool, as_json: bool) 
     print_table(["column", "is"], [[heading, what] for heading, what in meaning.items()], left=["column", "is"])
     if found.rows:
         say("The first rows:" if len(found.rows) > SHOWN else "The rows:")
-        headings = [*(["date"] if columns.date else []), *study.space.decision, *study.space.context, *columns.numbers]
+        headings = [*(["date"] if columns.date else []), *log.space.decision, *log.space.context, *columns.numbers]
         print_table(headings, [_cells(row, columns) for row in found.rows[:SHOWN]])
     say(_counts(known, new, found.without_value, "would be added") + " Nothing was added.")
     _say_notes(notes)
@@ -294,7 +298,7 @@ def _checked(row: dict[str, str], columns: Columns, space: Space) -> tuple[Past,
         ("context", space.context, columns.context),
     )
     for role, parameters, places in roles:
-        typed = {name: typed_value(role, name, parameters[name], row[places[name]]) for name in parameters}
+        typed = {name: parameters[name].read(f"{role} {name!r}", row[places[name]]) for name in parameters}
         decided = role == "decision"
         clean = (
             space.check_decision("import", typed, planned=False) if decided else space.check_context("import", typed)
@@ -316,7 +320,7 @@ def _checked(row: dict[str, str], columns: Columns, space: Space) -> tuple[Past,
 
 def _outside(name: str, parameter: Parameter, typed: Value, kept: Value) -> list[str]:
     """Return a note where a value lies outside the declared bounds."""
-    low, high = getattr(parameter, "low", None), getattr(parameter, "high", None)
+    low, high = parameter.low, parameter.high
     if isinstance(typed, str) or ((low is None or typed >= low) and (high is None or typed <= high)):
         return []
     limit = f"below {cell(float(low))}" if low is not None and typed < low else f"above {cell(float(high or 0.0))}"

@@ -15,13 +15,14 @@ from windward.cli.common import (
     json_option,
     listed,
     opened,
+    opened_log,
     pairs_option,
     say,
     typed,
 )
 
 if TYPE_CHECKING:
-    from windward.study.study import Study
+    from windward.study.log import Log
 
 context_option = pairs_option("--context", "-c", "context", "What is known of the context; may be repeated.")
 decision_option = pairs_option(
@@ -75,9 +76,11 @@ def reveal(study: str, id: int, context: tuple[str, ...], journal: str, as_json:
     \b
     Example: windward reveal shop 0 demand=61
     """
-    one = opened(study, journal)
-    one.reveal(id, typed("context", one.space.context, context) or {})
-    _done(id, f"context {listed(one.trials[id].context)}", one, as_json)
+    from windward.study import tell as telling
+
+    log = opened_log(study, journal)
+    telling.reveal(log, id, typed("context", log.space.context, context) or {})
+    _done(id, f"context {listed(log.trials[id].context)}", log, as_json)
 
 
 @click.command(short_help="Say what a trial's value is.", context_settings=NEGATIVE_NUMBERS)
@@ -107,18 +110,21 @@ def tell(
     Example: windward tell shop 0 193.5 --context demand=61
     """
     from windward.present import records
+    from windward.study import tell as telling
+    from windward.trials.records import Tell
 
-    one = opened(study, journal)
-    one.tell(
+    log = opened_log(study, journal)
+    told = Tell(
         id,
         value,
-        context=typed("context", one.space.context, context),
+        context=typed("context", log.space.context, context),
         noise=noise,
-        decision=typed("decision", one.space.decision, decision),
+        decision=typed("decision", log.space.decision, decision),
         key=key,
     )
-    _done(id, f"value {cell(value)}", one, as_json)
-    missing = records.missing_context(one.trials, id)
+    telling.tell(log, told)
+    _done(id, f"value {cell(value)}", log, as_json)
+    missing = records.missing_context(log.trials, id)
     if missing and not as_json:
         waits = " ".join(f"{name}=VALUE" for name in missing)
         say(f"  It waits for its context before it counts: windward reveal {shlex.quote(study)} {id} {waits}")
@@ -138,15 +144,17 @@ def lose(study: str, id: int, reason: str, journal: str, as_json: bool) -> None:
     \b
     Example: windward lose shop 3 "the shop was closed"
     """
-    one = opened(study, journal)
-    one.lose(id, reason)
-    kept = one.trials[id].lost
-    _done(id, f"lost, {kept}" if kept == reason else f"was lost already, {kept}", one, as_json)
+    from windward.study import tell as telling
+
+    log = opened_log(study, journal)
+    telling.lose(log, id, reason)
+    kept = log.trials[id].lost
+    _done(id, f"lost, {kept}" if kept == reason else f"was lost already, {kept}", log, as_json)
     if kept != reason and not as_json:
         say(f"  To change the reason: windward amend {shlex.quote(study)} {id} --reason {shlex.quote(reason)}")
-    aside = one.trials[id].set_aside
+    aside = log.trials[id].set_aside
     if aside is not None and not as_json:
-        missing = " ".join(f"{name}=VALUE" for name in one.space.context if name not in one.trials[id].context)
+        missing = " ".join(f"{name}=VALUE" for name in log.space.context if name not in log.trials[id].context)
         say(f"  Its value, {cell(aside)}, is set aside. It counts again once its context is known:")
         say(f"  windward reveal {shlex.quote(study)} {id} {missing}")
 
@@ -177,23 +185,26 @@ def amend(
     \b
     Example: windward amend shop 0 --value 19.35
     """
-    one = opened(study, journal)
-    one.amend(
+    from windward.study import tell as telling
+
+    log = opened_log(study, journal)
+    telling.amend(
+        log,
         id,
         value=value,
-        context=typed("context", one.space.context, context),
+        context=typed("context", log.space.context, context),
         noise=noise,
-        decision=typed("decision", one.space.decision, decision),
+        decision=typed("decision", log.space.decision, decision),
         reason=reason,
     )
-    _done(id, "amended", one, as_json)
+    _done(id, "amended", log, as_json)
 
 
-def _done(id: int, what: str, study: Study, as_json: bool) -> None:
+def _done(id: int, what: str, log: Log, as_json: bool) -> None:
     from windward.present import records
-    from windward.study.study import utc_now
+    from windward.study.log import utc_now
 
     if as_json:
-        echo_json(records.trial(study.trials[id], utc_now()))
+        echo_json(records.trial(log.trials[id], utc_now()))
     else:
         say(f"Trial {id}: {what}")

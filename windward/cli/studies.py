@@ -15,12 +15,14 @@ from windward.cli.common import (
     json_option,
     listed,
     opened,
+    opened_log,
     print_table,
     printable,
     say,
 )
 
 if TYPE_CHECKING:
+    from windward.study.log import Log
     from windward.study.study import Study
 
 
@@ -51,14 +53,15 @@ def new(file: Path, name: str | None, journal: str, as_json: bool) -> None:
     """
     from dataclasses import replace
 
-    from windward.study.declare import declaration_of, declared_in_file
+    from windward.present import records
+    from windward.study.declare import declared_in_file
 
     declaration = declared_in_file(file)
     if name is not None:
         declaration = replace(declaration, name=name)
     study = declaration.create(journal)
     if as_json:
-        echo_json(declaration_of(study))
+        echo_json(records.declaration(study))
     else:
         say(f"Made study {study.name!r}: {_sizes(study)}. Next: windward ask {study.name}")
 
@@ -76,6 +79,7 @@ def status(study: str | None, journal: str, as_json: bool) -> None:
     from windward.basics.speech import ages
     from windward.journal import studies
     from windward.present import records
+    from windward.study.log import utc_now
 
     if study is None:
         rows = [_line(name, journal) for name in studies(journal)]
@@ -91,16 +95,16 @@ def status(study: str | None, journal: str, as_json: bool) -> None:
             if row["error"] is not None:
                 click.echo(printable(f"windward: {row['error']}"), err=True)
         return
-    one = opened(study, journal)
-    data = records.status(one)
-    if as_json:
-        echo_json(data)
+    if as_json:  # with the policy, which is made of parts
+        echo_json(records.status(opened(study, journal)))
         return
-    say(f"{one.name}: {_sizes(one)}; {one.trials.counts()}.")
-    for trial in data["pending"]:
+    log, now = opened_log(study, journal), utc_now()
+    known = log.trials
+    say(f"{log.name}: {_sizes(log)}; {known.counts()}.")
+    for trial in (records.trial(one, now) for one in known.pending):
         say(f"  pending {trial['id']}: {listed(trial['decision'])}, asked {ages(trial['age'])} ago")
-    for trial in data["awaiting_context"]:
-        say(f"  trial {trial['id']} has its value, {cell(trial['value'])}, but not its whole context")
+    for one in known.awaiting_context:
+        say(f"  trial {one.id} has its value, {cell(one.value)}, but not its whole context")
 
 
 @click.command(short_help="List trials, as a table or CSV.")
@@ -116,19 +120,19 @@ def trials(study: str, as_csv: bool, state: str | None, journal: str, as_json: b
     Example: windward trials shop --csv > trials.csv
     """
     from windward.present import records
-    from windward.study.study import utc_now
+    from windward.study.log import utc_now
 
     if as_csv and as_json:
         raise click.UsageError("give --csv or --json, not both")
-    one = opened(study, journal)
-    rows = [trial for trial in one.trials if state is None or trial.state == state]
+    log = opened_log(study, journal)
+    rows = [trial for trial in log.trials if state is None or trial.state == state]
     if as_json:
         echo_json([records.trial(trial, utc_now()) for trial in rows])
     elif as_csv:
-        click.echo(records.csv_text(one.space, rows), nl=False)
+        click.echo(records.csv_text(log.space, rows), nl=False)
     else:
-        names = list(one.space.decision)
-        seen = list(one.space.context)
+        names = list(log.space.decision)
+        seen = list(log.space.context)
         print_table(
             ["id", "state", *names, *seen, "value", "lost because"],
             [
@@ -144,12 +148,12 @@ def _line(name: str, journal: str) -> dict[str, Any]:
     from windward.present import records
 
     try:
-        one = opened(name, journal)
+        log = opened_log(name, journal)
     except JournalError as error:
         return {"name": name, "error": str(error)}
-    return {"name": name, "direction": one.direction, **records.counts(one.trials), "error": None}
+    return {"name": name, "direction": log.direction, **records.counts(log.trials), "error": None}
 
 
-def _sizes(study: Study) -> str:
+def _sizes(study: Study | Log) -> str:
     decisions, contexts = len(study.space.decision), len(study.space.context)
     return f"{study.direction}, {decisions} decision{'s' * (decisions != 1)}, {contexts} context{'s' * (contexts != 1)}"

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from windward.basics.budget import BLOCK
-from windward.space.parameters import Categorical
 from windward.space.space import Given, Space
 
 # The quantiles of a mixture are met to this, in probability.
@@ -24,7 +23,7 @@ def bandwidths(space: Space, seen: Tensor) -> Tensor:
     h = (4 / (k + 2))^(1 / (k + 4)) * std * t^(-1 / (k + 4)), k the number of numeric contexts. Where a context has no
     declared bounds to keep an outlier in check, std is the smaller of it and the interquartile range / 1.349.
     """
-    numeric = [name for name, parameter in space.context.items() if not isinstance(parameter, Categorical)]
+    numeric = [name for name, parameter in space.context.items() if not parameter.choices]
     t, k = len(seen), len(numeric)
     spread = torch.zeros(seen.shape[1], dtype=torch.float64)
     for name in numeric:
@@ -53,7 +52,7 @@ def conditional_weights(space: Space, seen: Tensor, given: Given, base: Tensor |
         if not bool(given.known[columns].any()):
             continue
         gap = seen[:, columns] - given.values[columns]
-        if isinstance(parameter, Categorical):
+        if parameter.choices:
             same = (gap == 0).all(-1)
             if bool((same & torch.isfinite(log_weights)).any()):
                 log_weights = log_weights.masked_fill(~same, -torch.inf)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from windward.basics.errors import ArgumentError, IncompatibleError
 from windward.basics.speech import shown
 from windward.contexts.density import conditional_weights
 from windward.contexts.weighted import Contexts, merged, sobol, uniform_over_reach, whole_where_integer
-from windward.space.parameters import Categorical, Value
+from windward.space.parameters import Parameter, Value
 from windward.space.space import Given, Space
 from windward.trials.trials import Trials
 
@@ -86,6 +86,7 @@ class Known:
     weights: Sequence[float] | None = None
     distributions: Mapping[str, Distribution | Sequence[float]] | None = field(default=None, kw_only=True)
     count: int = field(default=128, kw_only=True)
+    blind: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         arguments.whole("Known", "count", self.count, low=1)
@@ -155,7 +156,7 @@ class Known:
         for index, (name, parameter) in enumerate(space.context.items()):
             distribution = self.distributions[name]
             if isinstance(distribution, Distribution):
-                if isinstance(parameter, Categorical):
+                if parameter.choices:
                     raise IncompatibleError(f"Known(): context {shown(name)} is categorical; give its probabilities.")
                 values = distribution.quantile(u[:, index])
                 own = torch.from_numpy(parameter.to_own(values.numpy()))
@@ -169,8 +170,8 @@ class Known:
         return whole_where_integer(space, points)
 
 
-def _categories(name: str, parameter: object, probabilities: Sequence[float], u: Tensor) -> Tensor:
-    if not isinstance(parameter, Categorical) or len(probabilities) != parameter.width:
+def _categories(name: str, parameter: Parameter, probabilities: Sequence[float], u: Tensor) -> Tensor:
+    if len(probabilities) != len(parameter.choices):
         raise IncompatibleError(
             f"Known(): context {shown(name)} needs a Distribution, or a probability for each choice."
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -30,7 +31,6 @@ from windward.contexts.weighted import (
     whole_where_integer,
     with_elsewhere,
 )
-from windward.space.parameters import Categorical, Integer
 from windward.space.space import Given, Space
 from windward.trials.trials import Trials
 
@@ -41,6 +41,8 @@ UNSEEN = 128
 @dataclass(frozen=True)
 class NoContext:
     """Ignore contexts altogether: the surrogate is a function of the decision alone."""
+
+    blind: ClassVar[bool] = True
 
     def most_points(self, space: Space, seen: int) -> int:
         """Return how many contexts it makes: one."""
@@ -60,6 +62,7 @@ class Empirical:
     """
 
     elsewhere: int = 0
+    blind: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         arguments.whole("Empirical", "elsewhere", self.elsewhere, low=0)
@@ -98,6 +101,7 @@ class KernelDensity:
 
     count: int = 128
     elsewhere: int = 0
+    blind: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         arguments.whole("KernelDensity", "count", self.count, low=1)
@@ -148,6 +152,7 @@ class Box:
 
     spread: float = 1.0
     count: int = 1024
+    blind: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         arguments.number("Box", "spread", self.spread, low=0.0)
@@ -184,6 +189,7 @@ class Grid:
     """
 
     count: int = 100
+    blind: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         arguments.whole("Grid", "count", self.count, low=1)
@@ -195,11 +201,11 @@ class Grid:
     def most_points(self, space: Space, seen: int) -> int:
         """Return how many points the grid has, counted without making it; whole numbers may have fewer."""
         per_axis = self._per_axis(space)
-        return math.prod(p.width if isinstance(p, Categorical) else per_axis for p in space.context.values())
+        return math.prod(len(p.choices) or per_axis for p in space.context.values())
 
     def lowered(self, space: Space, seen: int, most: int) -> str | None:
         """Return how to write it so that it has at most so many points; it has two along each context at least."""
-        axes = [p.width for p in space.context.values() if isinstance(p, Categorical)]
+        axes = [len(p.choices) for p in space.context.values() if p.choices]
         numeric = len(space.context) - len(axes)
         per_axis = int((most / math.prod(axes)) ** (1.0 / numeric) + 1e-9) if numeric else 0
         if per_axis < 2:
@@ -215,7 +221,7 @@ class Grid:
         axes = []
         per_axis = self._per_axis(space)
         for name, parameter in space.context.items():
-            if isinstance(parameter, Categorical):
+            if parameter.choices:
                 axes.append(torch.eye(parameter.width, dtype=torch.float64))
                 continue
             low, high = parameter.own_bounds()[0]
@@ -224,7 +230,7 @@ class Grid:
                     f"Grid(): context {shown(name)} has no bounds; declare both or use KernelDensity()."
                 )
             axis = torch.linspace(low, high, per_axis, dtype=torch.float64)[:, None]
-            axes.append(torch.unique(whole(parameter, axis), dim=0) if isinstance(parameter, Integer) else axis)
+            axes.append(axis if parameter.step is None else torch.unique(whole(parameter, axis), dim=0))
         return product(axes)
 
     def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from windward.basics.errors import ArgumentError
 from windward.basics.speech import shown
-from windward.space.parameters import Categorical, Integer
+from windward.space.parameters import Parameter
 from windward.space.space import Given, Space
 from windward.trials.trials import Trials
 
@@ -73,7 +73,16 @@ class Contexts:
 
 @runtime_checkable
 class ContextModel(Protocol):
-    """Make weighted context points from what has been seen."""
+    """Make the contexts of one suggestion; None while there is nowhere to put a point.
+
+    `blind` where contexts are ignored altogether: trials are then seen without theirs. `most_points` says how many contexts
+    it makes at most: the memory of a suggestion is counted by it.
+    """
+
+    @property
+    def blind(self) -> bool: ...
+
+    def most_points(self, space: Space, seen: int) -> int: ...
 
     def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None: ...
 
@@ -123,7 +132,7 @@ def scatter(
     blocks = []
     for index, (name, parameter) in enumerate(space.context.items()):
         columns = space.context_columns[name]
-        if isinstance(parameter, Categorical):
+        if parameter.choices:
             choices = torch.arange(parameter.width) if allowed is None else allowed[:, columns].sum(0).nonzero()[:, 0]
             place = choices[(u[:, index] * len(choices)).long().clamp_max(len(choices) - 1)]
             blocks.append(torch.nn.functional.one_hot(place, parameter.width).to(u))
@@ -132,15 +141,15 @@ def scatter(
     return whole_where_integer(space, torch.cat(blocks, dim=1)) if blocks else u
 
 
-def whole(parameter: Integer, column: Tensor) -> Tensor:
+def whole(parameter: Parameter, column: Tensor) -> Tensor:
     """Return own units moved to the nearest whole number."""
     return column.exp().round().clamp_min(1.0).log() if parameter.log else column.round()
 
 
 def whole_where_integer(space: Space, points: Tensor) -> Tensor:
-    """Return context points with the columns of `Integer` parameters moved to whole numbers."""
+    """Return context points with the columns of whole numbers moved to them."""
     for name, parameter in space.context.items():
-        if isinstance(parameter, Integer):
+        if parameter.step is not None:
             columns = space.context_columns[name]
             points[:, columns] = whole(parameter, points[:, columns])
     return points

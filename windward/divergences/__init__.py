@@ -9,7 +9,17 @@ from windward.divergences.kullback_leibler import KullbackLeibler
 from windward.divergences.mmd import MMD
 from windward.divergences.total_variation import TotalVariation
 from windward.divergences.wasserstein import Wasserstein
-from windward.divergences.worst_case import Ball, Divergence, DraftingBall, Screening, WorstCase
+from windward.divergences.worst_case import (
+    Ball,
+    Divergence,
+    DraftingBall,
+    Saying,
+    Screening,
+    WorstCase,
+    farther,
+    in_words,
+    radius_of_all,
+)
 
 __all__ = [
     "MMD",
@@ -18,8 +28,12 @@ __all__ = [
     "Divergence",
     "DraftingBall",
     "KullbackLeibler",
+    "Saying",
     "Screening",
     "TotalVariation",
     "Wasserstein",
     "WorstCase",
+    "farther",
+    "in_words",
+    "radius_of_all",
 ]

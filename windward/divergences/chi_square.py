@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from windward.contexts import Contexts
-from windward.divergences.worst_case import Problem, WorstCase, check_contexts, check_weights, in_blocks
+from windward.divergences.worst_case import Instance, WorstCase, check_contexts, check_weights, drifting, in_blocks
 
 NEGLIGIBLE = 1e-31
 # Where eta is nearer to the mean than this share of the mean's size, values are taken about the mean and solved again:
@@ -41,6 +41,11 @@ class ChiSquare:
     """
 
     steep: ClassVar[bool] = True
+    radius_of_all: ClassVar[float | None] = None
+
+    def says(self, radius: float) -> str:
+        """Return what may happen within a ball, as a clause."""
+        return drifting("chi-square divergence", radius)
 
     def distance(self, weights: Tensor, contexts: Contexts) -> Tensor:
         """Return 1/2 sum p (q / p - 1)^2, infinite where q leaves the support of p; `"*b"`."""
@@ -66,7 +71,7 @@ class ChiSquareBall:
 
     def __call__(self, values: Tensor, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""
-        problem = Problem.of("ChiSquare.worst_case", values, radius, len(self.reference))
+        problem = Instance.of("ChiSquare.worst_case", values, radius, len(self.reference))
         # No distribution of the ball has more than sqrt((1 + 2 r) p_i) at a point: where that is rounding, it has none.
         most = 1.0 + 2.0 * float(problem.radius.max()) if len(problem.radius) else 1.0
         support = self.reference * most > NEGLIGIBLE
@@ -82,7 +87,7 @@ class ChiSquareBall:
         weights = q if whole else torch.zeros_like(problem.values.detach()).index_copy_(-1, support.nonzero()[:, 0], q)
         return problem.answer(weights, self._multiplier(problem, weights, flat, scale))
 
-    def _multiplier(self, problem: Problem, weights: Tensor, flat: Tensor, scale: Tensor) -> Tensor:
+    def _multiplier(self, problem: Instance, weights: Tensor, flat: Tensor, scale: Tensor) -> Tensor:
         """Return lambda = P s / sqrt((1 + 2 r) P - 1) on the active points, differentiable in the values."""
         if not problem.values.requires_grad:
             return scale

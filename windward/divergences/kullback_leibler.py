@@ -24,7 +24,15 @@ from torch import Tensor
 
 from windward.basics.errors import SolverError
 from windward.contexts import Contexts
-from windward.divergences.worst_case import Problem, WorstCase, check_contexts, check_weights, in_blocks, least
+from windward.divergences.worst_case import (
+    Instance,
+    WorstCase,
+    check_contexts,
+    check_weights,
+    drifting,
+    in_blocks,
+    least,
+)
 
 STEPS = 200
 # KL is met to this, relative to the radius: the value is then right to about the same share of the range.
@@ -50,6 +58,11 @@ class KullbackLeibler:
     """
 
     steep: ClassVar[bool] = True
+    radius_of_all: ClassVar[float | None] = None
+
+    def says(self, radius: float) -> str:
+        """Return what may happen within a ball, as a clause."""
+        return drifting("Kullback-Leibler divergence", radius)
 
     def distance(self, weights: Tensor, contexts: Contexts) -> Tensor:
         """Return sum q log(q / p), infinite where q leaves the support of p; `"*b"`."""
@@ -77,7 +90,7 @@ class KullbackLeiblerBall:
 
     def __call__(self, values: Tensor, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""
-        problem = Problem.of("KullbackLeibler.worst_case", values, radius, len(self.reference))
+        problem = Instance.of("KullbackLeibler.worst_case", values, radius, len(self.reference))
         support = self.reference > 0
         f, p = problem.values.detach()[:, support], self.reference[support] / self.reference[support].sum()
         low, minimal, high = least(f, torch.ones_like(p, dtype=torch.bool))

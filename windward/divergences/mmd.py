@@ -28,7 +28,7 @@ from windward.basics.errors import ArgumentError, IncompatibleError, SolverError
 from windward.basics.speech import shown
 from windward.contexts import Contexts
 from windward.divergences._interior_point import MOST, SOME, Cone, solve
-from windward.divergences.worst_case import Problem, WorstCase, below_chord, check_contexts, check_weights
+from windward.divergences.worst_case import Instance, WorstCase, below_chord, check_contexts, check_weights, drifting
 
 # Eigenvalues below this share of the largest are left out of the search (on a fine grid most are); what they add to a
 # distance is put right in the certificate.
@@ -55,6 +55,7 @@ class MMD:
     matrix: Sequence[Sequence[float]] | None = field(default=None, kw_only=True)
 
     steep: ClassVar[bool] = False
+    radius_of_all: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:
         if (self.length_scale is None) == (self.matrix is None):
@@ -91,6 +92,10 @@ class MMD:
             Need("the rows that MMD solves", max(pairs, min(SOME * pairs, MOST))),
         ]
 
+    def says(self, radius: float) -> str:
+        """Return what may happen within a ball, as a clause."""
+        return drifting("MMD", radius)
+
     def distance(self, weights: Tensor, contexts: Contexts) -> Tensor:
         """Return sqrt((q - p)' (K + nugget I) (q - p)); `"*b"`."""
         gap = check_weights("MMD.distance", weights, contexts) - contexts.weights
@@ -117,7 +122,7 @@ class MMDBall:
 
     def __call__(self, values: Tensor, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""
-        problem = Problem.of("MMD.worst_case", values, radius, len(self.reference))
+        problem = Instance.of("MMD.worst_case", values, radius, len(self.reference))
         with torch.no_grad():
             weights, multiplier = self._solved(problem.values.detach(), problem.radius)
         return problem.answer(weights, self._attached(problem, weights, multiplier))
@@ -186,7 +191,7 @@ class MMDBall:
 
     def ceiling(self, values: Tensor, radius: float | Tensor, alpha: float, beta: float) -> Tensor:
         """Return an upper bound of alpha * worst case - beta * multiplier, without solving; `"*b"`."""
-        problem = Problem.of("MMD.ceiling", values, radius, len(self.reference))
+        problem = Instance.of("MMD.ceiling", values, radius, len(self.reference))
         reach, _ = self.reach_of_minimum(problem.values)
         return below_chord(problem, self.reference, reach, alpha, beta, slack=self.tolerance)
 
@@ -233,7 +238,7 @@ class MMDBall:
         eye = torch.eye(len(self.kernel), dtype=self.kernel.dtype, device=self.kernel.device)
         return torch.as_tensor(torch.linalg.solve_triangular(self._factor[0], eye, upper=False))
 
-    def _attached(self, problem: Problem, weights: Tensor, multiplier: Tensor) -> Tensor:
+    def _attached(self, problem: Instance, weights: Tensor, multiplier: Tensor) -> Tensor:
         """Return the multiplier with its gradient: exact at radius 0, a difference quotient elsewhere."""
         if not problem.values.requires_grad:
             return multiplier

@@ -14,8 +14,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from windward.basics.speech import percent
 from windward.contexts import Contexts
-from windward.divergences.worst_case import Problem, WorstCase, check_contexts, check_weights, in_blocks, largest
+from windward.divergences.worst_case import Instance, WorstCase, check_contexts, check_weights, in_blocks, largest
 
 # Relative rounding of a running sum of weights.
 KINK = 4e-15
@@ -33,6 +34,12 @@ class TotalVariation:
     """
 
     steep: ClassVar[bool] = False
+    radius_of_all: ClassVar[float | None] = 2.0
+
+    def says(self, radius: float) -> str:
+        """Return what may happen within a ball, as a clause."""
+        cases = percent(min(radius / 2, 1.0))
+        return f"up to {cases} of the cases turn out as the least favourable contexts instead of as before"
 
     def distance(self, weights: Tensor, contexts: Contexts) -> Tensor:
         """Return sum |q - p|; `"*b"`."""
@@ -55,7 +62,7 @@ class TotalVariationBall:
 
     def __call__(self, values: Tensor, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""
-        problem = Problem.of("TotalVariation.worst_case", values, radius, len(self.reference))
+        problem = Instance.of("TotalVariation.worst_case", values, radius, len(self.reference))
         n, f = problem.values.shape[-1], problem.values.detach()
         # Points without weight have nothing to lose: they only take, where theirs is the least value.
         support = self._support

@@ -25,7 +25,7 @@ from torch import Tensor
 from windward.basics.budget import Need, Sizes
 from windward.basics.errors import SolverError
 from windward.contexts import Contexts
-from windward.divergences.worst_case import Problem, WorstCase, below_chord, check_contexts, check_weights
+from windward.divergences.worst_case import Instance, WorstCase, below_chord, check_contexts, check_weights, farther
 
 # The dual reaches the meeting point of its lines within this share of the range of values: rounding.
 TOLERANCE = 1e-13
@@ -48,6 +48,7 @@ class Wasserstein:
     """
 
     steep: ClassVar[bool] = False
+    radius_of_all: ClassVar[float | None] = None
 
     def cost(self, sizes: Sizes) -> list[Need]:
         """Return what the distances between all pairs of contexts take: the table, and one like it for each step."""
@@ -56,6 +57,10 @@ class Wasserstein:
                 "the distances of Wasserstein", 4 * sizes.points**2, f"4 x {sizes.points:,} x {sizes.points:,} contexts"
             )
         ]
+
+    def says(self, radius: float) -> str:
+        """Return what may happen within a ball, as a clause."""
+        return farther(radius)
 
     def distance(self, weights: Tensor, contexts: Contexts) -> Tensor:
         """Return the least cost of moving the reference to `weights`; `"*b"`. One linear programme for each."""
@@ -126,14 +131,14 @@ class WassersteinBall:
 
     def ceiling(self, values: Tensor, radius: float | Tensor, alpha: float, beta: float) -> Tensor:
         """Return an upper bound of alpha * worst case - beta * multiplier, without solving; `"*b"`."""
-        problem = Problem.of("Wasserstein.ceiling", values, radius, len(self.reference))
+        problem = Instance.of("Wasserstein.ceiling", values, radius, len(self.reference))
         # Moving everything to one of the least values costs no less than moving it to the nearest of them: still a bound.
         reach = self._reach[problem.values.detach().argmin(-1)]
         return below_chord(problem, self.reference, reach, alpha, beta, slack=self.tolerance)
 
     def __call__(self, values: Tensor, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""
-        problem = Problem.of("Wasserstein.worst_case", values, radius, len(self.reference))
+        problem = Instance.of("Wasserstein.worst_case", values, radius, len(self.reference))
         r, low = problem.radius, problem.values.detach().amin(-1, keepdim=True)
         f = problem.values.detach() - low  # an offset would cost digits of the lines
         span = f.amax(-1).clamp_min(1e-300)
@@ -195,7 +200,7 @@ class WassersteinBall:
             far, near = far.replaced(dear, fresh), near.replaced(~dear, fresh)
         raise SolverError(f"Wasserstein: a draft of {len(r)} problems not solved in {STEPS} steps.")
 
-    def _answer(self, problem: Problem, low: Tensor, far: Plans, near: Plans, settled: Tensor) -> WorstCase:
+    def _answer(self, problem: Instance, low: Tensor, far: Plans, near: Plans, settled: Tensor) -> WorstCase:
         gap = torch.where(settled, 1.0, far.cost - near.cost)
         share = torch.where(settled, 1.0, ((problem.radius - near.cost) / gap).clamp(0.0, 1.0))[:, None]
         q_far, q_near = self._arrived(far), self._arrived(near)

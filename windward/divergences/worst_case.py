@@ -18,7 +18,7 @@ from torch import Tensor
 
 from windward.basics.arguments import LARGEST
 from windward.basics.errors import ArgumentError
-from windward.basics.speech import shown
+from windward.basics.speech import number, shown
 from windward.contexts import Contexts
 
 # Doubles per block of rows, 1 MiB: its intermediates stay in the cache. Of 2**13 to 2**17 this was the fastest.
@@ -73,8 +73,38 @@ class Divergence(Protocol):
     def worst_case(self, values: Tensor, contexts: Contexts, radius: float | Tensor) -> WorstCase: ...
 
 
+@runtime_checkable
+class Saying(Protocol):
+    """A divergence in words. `radius_of_all`: at which every case may change; None where a radius is no share of the cases."""
+
+    @property
+    def radius_of_all(self) -> float | None: ...
+
+    def says(self, radius: float) -> str: ...
+
+
+def in_words(divergence: Divergence, radius: float) -> str:
+    """Return what may happen within a ball, as a clause."""
+    return divergence.says(radius) if isinstance(divergence, Saying) else drifting(type(divergence).__name__, radius)
+
+
+def radius_of_all(divergence: Divergence) -> float | None:
+    """Return the radius at which every case may change; None where a radius is no share of the cases."""
+    return divergence.radius_of_all if isinstance(divergence, Saying) else None
+
+
+def drifting(name: str, radius: float) -> str:
+    """Return the clause for a divergence whose radius has no simpler meaning."""
+    return f"the contexts drift from those seen by as much as a {name} of {number(radius)}"
+
+
+def farther(radius: float) -> str:
+    """Return the clause for contexts that lie elsewhere."""
+    return f"contexts lie {number(radius)} away from those seen, on average, to the bad side"
+
+
 @dataclass(frozen=True)
-class Problem:
+class Instance:
     """Checked arguments of a worst case, flattened to rows: `values` `"b n"`, `radius` `"b"`, and the way back."""
 
     values: Tensor
@@ -82,12 +112,12 @@ class Problem:
     shape: torch.Size
 
     @staticmethod
-    def of(call: str, values: Tensor, radius: float | Tensor, n: int) -> Problem:
+    def of(call: str, values: Tensor, radius: float | Tensor, n: int) -> Instance:
         """Check values and radius, or raise `ArgumentError` that names what is wrong."""
         values = _checked_tensor(call, "values", values, n)
         shape = values.shape[:-1]
         if isinstance(radius, float) and radius >= 0.0:  # the usual case, without the checks of the others
-            return Problem(values.reshape(-1, n), values.new_full((shape.numel(),), radius), shape)
+            return Instance(values.reshape(-1, n), values.new_full((shape.numel(),), radius), shape)
         real = not radius.is_complex() if isinstance(radius, Tensor) else isinstance(radius, numbers.Real)
         if isinstance(radius, bool) or not real:
             raise ArgumentError(f"{call}(radius={shown(radius)}): radius must be a number or a tensor of real numbers.")
@@ -103,7 +133,7 @@ class Problem:
             ) from error
         if not bool((radii >= 0).all()):
             raise ArgumentError(f"{call}(radius={float(radii.min()):g}): radius must be >= 0.")
-        return Problem(values.reshape(-1, n), radii.reshape(-1), shape)
+        return Instance(values.reshape(-1, n), radii.reshape(-1), shape)
 
     def answer(self, weights: Tensor, multiplier: Tensor) -> WorstCase:
         """Return the worst case for weights `"b n"`, with Danskin's gradient, in the caller's shape."""
@@ -188,7 +218,7 @@ def largest(f: Tensor, count: int) -> Tensor:
 
 
 def below_chord(
-    problem: Problem, reference: Tensor, reach: Tensor, alpha: float, beta: float, slack: float = 0.0
+    problem: Instance, reference: Tensor, reach: Tensor, alpha: float, beta: float, slack: float = 0.0
 ) -> Tensor:
     """Return an upper bound of alpha * worst case - beta * multiplier, where the least value is within `reach` `"b"`.
 

@@ -25,11 +25,12 @@ from windward.basics.speech import shown
 from windward.beliefs.beliefs import Belief, PosteriorMean, Thompson, UpperConfidence
 from windward.contexts import Contexts
 from windward.objectives.protocol import Objective
-from windward.space.parameters import Real
-from windward.space.space import Space
+from windward.objectives.situation import Situation
+from windward.space import Roles
 from windward.surrogate import Believed
+from windward.surrogate.protocol import NO_START, Start
 from windward.surrogate.slopes import ContextSlopes
-from windward.trials.trials import Dataset, Trials
+from windward.trials.trials import Dataset
 
 try:
     from botorch.acquisition import AcquisitionFunction
@@ -88,21 +89,20 @@ class ContextualAcquisition(AcquisitionFunction):  # type: ignore[misc]
                 f"{call}(belief={shown(belief)}): give UpperConfidence(width) or Thompson(width) with a number, or "
                 "PosteriorMean()."
             )
-        if belief.needs_monotone and not objective.monotone:
+        if isinstance(belief, UpperConfidence) and not objective.monotone:
             raise IncompatibleError(
                 f"{call}(objective={shown(objective)}): the objective at the upper confidence bound is no bound, because it "
                 "can fall where values rise; use belief=Thompson()."
             )
         seen = len(contexts) if seen is None else arguments.whole(call, "seen", seen, low=0)
-        self._reduction = objective.bind(contexts, seen)
-        nothing = Trials(Space({"x": Real(0, 1)}))  # these beliefs do not look at trials
+        situation = Situation(contexts, seen, believed=Believed(ModelPosterior(model)))
         generator = torch.Generator().manual_seed(arguments.whole(call, "seed", seed, low=0))
-        self._score = belief(Believed(ModelPosterior(model)), nothing, contexts, generator)
+        self._value = belief(situation, objective.bind(situation), generator).value
 
     @t_batch_mode_transform(expected_q=1)  # type: ignore[untyped-decorator]
     def forward(self, X: Tensor) -> Tensor:  # noqa: N803 - BoTorch's name
         """Return the acquisition at decisions `"b 1 d"`; `"b"`."""
-        return self._score(self._reduction, X.squeeze(-2))
+        return self._value(X.squeeze(-2))
 
 
 @dataclass(frozen=True)
@@ -157,16 +157,26 @@ class BotorchSurrogate:
         if isinstance(self.recipe, type) or not isinstance(self.recipe, Recipe):
             raise ArgumentError(f"BotorchSurrogate(recipe={shown(self.recipe)}): give a recipe with build and fit.")
 
-    def fit(self, data: Dataset, start: Any = None) -> ModelPosterior:
-        """Return the posterior of the fitted model, searched from the parameters of `start` where it has them."""
+    def fit(self, data: Dataset, start: Start = NO_START) -> ModelPosterior:
+        """Return the posterior of the fitted model, searched from the parameters of `start` or, where it says so, with them."""
+        state: Any = start.hyperparameters
+        if start.keep and state is not None:
+            return self.at(data, state)
         model, before = self._built(data)
-        if isinstance(start, ModelState):
-            _set(model, start)
+        if isinstance(state, ModelState):
+            _set(model, state)
         with _seeded(0):
             self.recipe.fit(model)
         state = ModelState({name: value.detach().flatten().tolist() for name, value in model.named_parameters()})
         fixed_shape = before == {name: value.shape for name, value in model.named_parameters()}
         return _posterior(model, data, state if fixed_shape else ModelState())
+
+    def due(self, data: Dataset, fitted: int) -> bool:
+        """Return True: every ask fits anew."""
+        return True
+
+    def check(self, roles: Roles) -> None:
+        """Take any columns."""
 
     def at(self, data: Dataset, hyperparameters: Any) -> ModelPosterior:
         """Return the posterior with these parameters, nothing fitted unless the model cannot be set to them."""

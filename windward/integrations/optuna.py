@@ -22,10 +22,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from windward import papers
-from windward.basics import arguments
+from windward.basics import arguments, streams
 from windward.basics.errors import (
     ArgumentError,
     IncompatibleError,
@@ -35,12 +33,13 @@ from windward.basics.errors import (
     TrialError,
 )
 from windward.basics.speech import shown
-from windward.basics.streams import hash_seed
 from windward.contexts import NoContext
-from windward.policy import Policy, Request
+from windward.policy import Policy
 from windward.space.parameters import Categorical, Integer, Parameter, Real, Value
 from windward.space.space import Space
-from windward.study.ask import attempts, recommendation
+from windward.study.ask import attempts
+from windward.suggest.prepare import Request
+from windward.suggest.recommend import assessed, recommendation
 from windward.suggest.suggest import suggest
 from windward.trials.records import Recommendation, Trial
 from windward.trials.trials import Trials
@@ -137,7 +136,7 @@ class WindwardSampler(optuna.samplers.BaseSampler):
         fixed = seen.fixed(trial.system_attrs.get("fixed_params", {}))
         before = seen.others(study, trial.number)
         for _ in attempts(MOST_CLAIMS):
-            generator = torch.Generator().manual_seed(hash_seed(self._seed, trial.number))
+            generator = streams.asking(self._seed, trial.number)
             request = Request(given, fixed, datetime.now(UTC), self._seed, round=trial.number)
             proposal = suggest(self._policy, seen.trials(before), request, generator)
             decision = seen.space.decode_decision(proposal.x) | fixed
@@ -176,7 +175,7 @@ class WindwardSampler(optuna.samplers.BaseSampler):
         given = {} if context is None else self.checked("WindwardSampler.recommend", context)
         trials = seen.trials(seen.others(study, None))
         request = Request(given, {}, datetime.now(UTC), self._seed)
-        found = recommendation("WindwardSampler.recommend", self._policy, trials, request, None)
+        found = recommendation(assessed("WindwardSampler.recommend", self._policy, trials, request), trials)
         return replace(found, decision=seen.params(found.decision))
 
     def checked(self, call: str, context: Mapping[str, Value]) -> dict[str, Value]:

@@ -6,7 +6,6 @@ from windward.basics.speech import shown
 from windward.journal.events import Draft, Event, Journal
 from windward.journal.fold import History
 from windward.journal.memory import MemoryJournal
-from windward.space.parameters import Categorical
 from windward.space.space import Space
 
 __all__ = [
@@ -67,7 +66,7 @@ def check_texts(call: str, space: Space) -> None:
     for role, parameters in (("decision", space.decision), ("context", space.context)):
         for name, parameter in parameters.items():
             arguments.text(call, f"{role} name", name)
-            for choice in parameter.choices if isinstance(parameter, Categorical) else ():
+            for choice in parameter.choices:
                 if isinstance(choice, str) and choice:
                     arguments.text(call, f"choice of {name!r}", choice)
 

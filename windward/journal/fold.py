@@ -1,14 +1,17 @@
-"""A study is a fold over its events: `History` is the state after the events applied so far."""
+"""A study is a fold over its events: `History` is the state after the events applied so far.
+
+The space is read here, because every value is checked against it. The policy and the last fit stay the JSON that they were
+written as: whoever computes suggestions reads them, and whoever tells a value needs neither them nor torch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from copy import copy
-from dataclasses import is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeVar
-
-import torch
+from typing import Any, Literal, NewType, Protocol, TypeVar
 
 from windward.basics import arguments
 from windward.basics.codec import decode
@@ -16,15 +19,15 @@ from windward.basics.errors import JournalError, WindwardError
 from windward.journal.events import Draft, Event
 from windward.journal.fingerprints import Imported, fingerprint
 from windward.journal.upcast import readable, upcast
-from windward.policy import Policy
+from windward.space import Categorical, Integer, Linear, Real
 from windward.space.parameters import Value
 from windward.space.space import Space, accepted_before
-from windward.surrogate import Hyperparameters
-from windward.surrogate.fit import check_hyperparameters
+from windward.trials.ledger import Ledger
 from windward.trials.records import Trial
-from windward.trials.trials import Trials
 
 Part = TypeVar("Part")
+# Drafts that were folded once: what is written can be read again. Only `Scratch` makes them.
+Checked = NewType("Checked", tuple[Draft, ...])
 
 # Before the idempotency keys that callers brought.
 BY_CALLER = "key:"
@@ -33,25 +36,62 @@ SET_ASIDE = "set_aside"
 GOALS = ("maximize", "minimize")
 
 
+# The parts that a space is made of.
+SPACE_PARTS = {kind.__name__: kind for kind in (Space, Real, Integer, Categorical, Linear)}
+
+
+class Reader(Protocol):
+    """Reads the parts in a log; what it cannot read it refuses, and the fold names the event."""
+
+    @property
+    def table(self) -> Mapping[str, type]:
+        """The parts that a space may hold, by name."""
+        ...
+
+    def policy(self, body: Any) -> object:
+        """Read a policy."""
+        ...
+
+    def fit(self, body: Any) -> object:
+        """Read the hyper-parameters of a fit."""
+        ...
+
+
+@dataclass(frozen=True)
+class SpaceReader:
+    """Reads spaces alone, and leaves policies and fits as they are: enough to tell a value."""
+
+    table: Mapping[str, type] = field(default_factory=lambda: SPACE_PARTS)
+
+    def policy(self, body: Any) -> object:
+        """Leave a policy as it is."""
+        return body
+
+    def fit(self, body: Any) -> object:
+        """Leave a fit as it is."""
+        return body
+
+
 class History:
     """What the log says: the space, the policy in force, the trials, the last fit. Only `apply` changes it."""
 
-    def __init__(self, study: str, table: Mapping[str, type], device: torch.device) -> None:
-        self.study, self.table, self.device = study, table, device
+    def __init__(self, study: str, reader: Reader | None = None) -> None:
+        self.study = study
+        self._reader: Reader = reader or SpaceReader()
         self.head = 0  # the last seq applied
         self.space: Space
-        self.policy: Policy
+        self.policy_body: Any  # of the policy in force
         self.birth: str | None = None  # the key of the first event: another study of the same name has another
         self.outcome = "value"  # the name of what is told
         self.direction: Literal["maximize", "minimize"] = "maximize"
         self.status_quo: dict[str, Value] | None = None
         self.horizon: int | None = None
         self.seed = 0
-        self.hyperparameters: Hyperparameters | None = None  # of the last suggestion that had any
+        self.fit_body: Any = None  # of the last suggestion that had hyper-parameters
         self.fitted = 0  # the last event that their fit knew of
         self.amended = 0  # the last amendment: what a fit made of the old numbers may be far off
         self._policy_since = 0
-        self.calls: dict[str, Event] = {}  # by the keys that callers brought
+        self.calls: MutableMapping[str, Event] = {}  # by the keys that callers brought
         self.imported = Imported()
         self.marks: dict[int, str] = {}  # the fingerprint that each added trial came with
         self._rows: list[Trial] = []
@@ -63,9 +103,14 @@ class History:
         return 1.0 if self.direction == "maximize" else -1.0
 
     @property
-    def trials(self) -> Trials:
+    def rows(self) -> tuple[Trial, ...]:
+        """The trials as they are now, in order of id."""
+        return tuple(self._rows)
+
+    @property
+    def ledger(self) -> Ledger:
         """The trials as they are now; immutable."""
-        return Trials(self.space, tuple(self._rows), self.sign, self.device)
+        return Ledger(self.space, self.rows)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -91,21 +136,18 @@ class History:
                 ) from error
             self.head = event.seq
 
-    def check_drafts(self, drafts: Sequence[Draft]) -> None:
-        """Raise `JournalError` where what is to be written could not be read again: nothing unreadable enters the log."""
-        trial = copy(self)
-        trial._rows, trial.calls, trial.imported, trial.marks = list(self._rows), {}, Imported(), {}
-        now = datetime.now(UTC)
-        trial.apply(
-            Event(self.head + place, draft.kind, draft.trial, "", draft.at, now, draft.body)
-            for place, draft in enumerate(drafts, start=1)
-        )
+    def checked(self, drafts: Sequence[Draft]) -> Checked:
+        """Return drafts that can be written after this history; `JournalError` where they could not be read again."""
+        scratch = Scratch(self)
+        scratch.take(drafts)
+        return scratch.drafts
 
     def _created(self, event: Event, body: dict[str, Any]) -> None:
         if self.head:
             raise KeyError("a study begins once")
         self.birth = event.key
-        self.policy = _part(Policy, decode(body["policy"], self.table))
+        self._reader.policy(body["policy"])
+        self.policy_body = body["policy"]
         self.seed = arguments.whole("body", "seed", body["seed"], low=0)
         self._declared(event, body)
 
@@ -113,7 +155,7 @@ class History:
         """Take a declaration, or what a later one changes."""
         if "space" in body:
             with accepted_before():
-                space = _part(Space, decode(body["space"], self.table))
+                space = _part(Space, decode(body["space"], self._reader.table))
             if self._rows and (list(space.decision), list(space.context)) != (
                 list(self.space.decision),
                 list(self.space.context),
@@ -139,13 +181,15 @@ class History:
             )
 
     def _policy_set(self, event: Event, body: dict[str, Any]) -> None:
-        self.policy = _part(Policy, decode(body["policy"], self.table))
-        self.hyperparameters, self._policy_since = None, event.seq  # another surrogate may mean something else by them
+        self._reader.policy(body["policy"])
+        self.policy_body = body["policy"]
+        self.fit_body, self._policy_since = None, event.seq  # another surrogate may mean something else by them
 
     def _asked(self, event: Event, body: dict[str, Any]) -> None:
         given = self._context(body["given"])
         context = self._context(body["chosen"]) if body["chosen"] else given
-        fit = None if body["fit"] is None else self._fit(body["fit"])
+        if body["fit"] is not None:
+            self._reader.fit(body["fit"])
         source: Any = "chosen" if body["chosen"] else ("given" if body["given"] else None)
         whole = len(context) == len(self.space.context)
         read, fitted = (arguments.whole("body", name, body[name], low=0) for name in ("read", "fitted"))
@@ -169,9 +213,9 @@ class History:
             ),
         )
         self._asks += 1
-        if fit is not None and read >= self._policy_since:  # an ask may be written after the policy it did not know
-            self.hyperparameters = fit
-            self.fitted = fitted
+        # An ask may be written after a policy that it did not know.
+        if body["fit"] is not None and read >= self._policy_since:
+            self.fit_body, self.fitted = body["fit"], fitted
 
     def _added(self, event: Event, body: dict[str, Any]) -> None:
         trial = Trial(
@@ -258,14 +302,6 @@ class History:
     def _imagined(self, context: object) -> dict[str, Value]:
         return self._anywhere.check_context("body", context, partial=True)
 
-    def _fit(self, data: object) -> Any:
-        fit = decode(data, self.table)
-        if not is_dataclass(fit):  # a user's own surrogate has hyper-parameters of its own, and they are a part
-            raise TypeError(f"{fit!r:.60} where the hyper-parameters of a fit were expected")
-        if isinstance(fit, Hyperparameters):
-            check_hyperparameters(fit)
-        return fit
-
     def _of(self, event: Event) -> Trial:
         if event.trial is None or not 0 <= event.trial < len(self._rows):
             raise KeyError(f"no trial {event.trial}")
@@ -279,6 +315,33 @@ class History:
         if event.trial != trial.id:
             raise KeyError(f"trial {event.trial} where {trial.id} was expected")
         self._rows.append(trial)
+
+
+class Scratch:
+    """A history to try drafts on before they are written, so that a later one sees those before it.
+
+    The history it was made from stays as it is. A scratch does not know which lines were imported.
+    """
+
+    def __init__(self, history: History) -> None:
+        self.history = copy(history)
+        self.history._rows, self.history.calls = list(history._rows), ChainMap({}, history.calls)
+        self.history.imported, self.history.marks = Imported(), {}
+        self._drafts: list[Draft] = []
+
+    def take(self, drafts: Sequence[Draft]) -> None:
+        """Fold drafts as though they had been written; `JournalError` where they could not be read again."""
+        now, head = datetime.now(UTC), self.history.head
+        self.history.apply(
+            Event(seq, draft.kind, draft.trial, draft.key or "", draft.at, now, draft.body)
+            for seq, draft in enumerate(drafts, start=head + 1)
+        )
+        self._drafts += drafts
+
+    @property
+    def drafts(self) -> Checked:
+        """All drafts that were taken, in order."""
+        return Checked(tuple(self._drafts))
 
 
 def _part(kind: type[Part], part: object) -> Part:

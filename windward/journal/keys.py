@@ -13,7 +13,7 @@ from typing import Any
 
 from windward.basics.errors import ArgumentError, TrialError
 from windward.basics.speech import shown
-from windward.journal.events import Draft, Event, new_key
+from windward.journal.events import Draft, Event, new_key, numbered_keys
 from windward.journal.fold import BY_CALLER, History
 from windward.trials.records import Suggestion
 
@@ -44,11 +44,13 @@ def asked_before(history: History, key: str, given: Mapping[str, Any], fixed: Ma
     return Suggestion(event.trial, body["decision"], (body["chosen"] or body["given"]) or None)
 
 
-def with_call(drafts: Sequence[Draft], key: str, told: Mapping[str, Any]) -> list[Draft]:
-    """Return the events of a tell, the first with the whole call where the caller brought its key."""
-    if not drafts or not key.startswith(BY_CALLER):
-        return list(drafts)
-    return [replace(drafts[0], body={**drafts[0].body, "call": dict(told)}), *drafts[1:]]
+def signed(drafts: Sequence[Draft], key: str, told: Mapping[str, Any]) -> list[Draft]:
+    """Return the events of a tell with their keys, the first with the whole call where the caller brought its key."""
+    call = {"call": dict(told)} if key.startswith(BY_CALLER) else {}
+    return [
+        replace(draft, key=own, body={**draft.body, **call} if own == key else draft.body)
+        for draft, own in zip(drafts, numbered_keys(key, len(drafts)), strict=True)
+    ]
 
 
 def check_told(history: History, key: str, id: int, told: Mapping[str, Any]) -> None:

@@ -16,11 +16,11 @@ from torch import Tensor
 from windward.basics import arguments
 from windward.basics.errors import ArgumentError
 from windward.basics.speech import shown
-from windward.contexts import Contexts
 from windward.divergences import MMD, Divergence, Screening
-from windward.objectives.protocol import Bound, Reduction
+from windward.objectives.protocol import Bound, Reduction, unturned
 from windward.objectives.radii import Radius, check_radius, resolved
 from windward.objectives.robust import Tradeoff, check_tradeoff
+from windward.objectives.situation import Situation
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class BocuOne:
         check_tradeoff("BocuOne", self.divergence, self.radius, self.alpha, self.beta, slope=False)
         arguments.number("BocuOne", "step", self.step, low=0.0, open_low=True)
 
-    def bind(self, contexts: Contexts, seen: int) -> Reduction:
+    def bind(self, situation: Situation) -> Reduction:
         """Return the heuristic, which asks for a lower bound."""
-        ball = self.divergence.on(contexts)
-        radius = resolved("BocuOne", self.radius, seen, contexts.points.shape[1])
+        ball, weights = self.divergence.on(situation.contexts), situation.contexts.weights
+        radius = resolved("BocuOne", self.radius, situation)
         alpha, rate = self.alpha, self.beta / self.step
         if rate == 0.0:
-            return Tradeoff(self.divergence, self.radius, alpha, 0.0).bind(contexts, seen)
+            return Tradeoff(self.divergence, self.radius, alpha, 0.0).bind(situation)
 
         def reduce(upper: Tensor, lower: Tensor) -> Tensor:
             rise = rate * (ball(upper, radius + self.step).value - ball(lower, radius).value)
@@ -57,10 +57,12 @@ class BocuOne:
             # v(u, r + h) <= v(u, r) <= v(l, r) + max (u - l); at radius 0 the mean of l is v(l, 0) itself.
             rise = (upper - lower).amax(-1)
             if radius == 0.0:
-                rise = torch.minimum(rise, ball.ceiling(upper, self.step, 1.0, 0.0) - lower @ contexts.weights)
+                rise = torch.minimum(rise, ball.ceiling(upper, self.step, 1.0, 0.0) - lower @ weights)
             return alpha * ball.ceiling(upper, radius, 1.0, 0.0) + rate * rise
 
         return Bound(reduce, "lower", ceiling)
+
+    oriented = unturned
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,11 @@ class BocuTwo:
     def __post_init__(self) -> None:
         check_tradeoff("BocuTwo", self.divergence, self.radius, self.alpha, self.beta, slope=True)
 
-    def bind(self, contexts: Contexts, seen: int) -> Reduction:
+    def bind(self, situation: Situation) -> Reduction:
         """Return alpha v - beta multiplier."""
-        return Tradeoff(self.divergence, self.radius, self.alpha, self.beta).bind(contexts, seen)
+        return Tradeoff(self.divergence, self.radius, self.alpha, self.beta).bind(situation)
+
+    oriented = unturned
 
 
 @dataclass(frozen=True)
@@ -98,17 +102,19 @@ class MidpointRobust:
             raise ArgumentError(f"MidpointRobust(divergence={shown(self.divergence)}): give an MMD(...).")
         check_radius("MidpointRobust", self.radius)
 
-    def bind(self, contexts: Contexts, seen: int) -> Reduction:
+    def bind(self, situation: Situation) -> Reduction:
         """Return the midpoint of the two bounds."""
-        ball = self.divergence.on(contexts)
-        radius = resolved("MidpointRobust", self.radius, seen, contexts.points.shape[1])
+        ball, weights = self.divergence.on(situation.contexts), situation.contexts.weights
+        radius = resolved("MidpointRobust", self.radius, situation)
 
         def reduce(values: Tensor) -> Tensor:
             rows = values.reshape(-1, values.shape[-1])
-            mean, low = rows @ contexts.weights, rows.min(-1).values
+            mean, low = rows @ weights, rows.min(-1).values
             below = torch.maximum(mean - radius * ball.slope_bound(rows), low)
             reach = ball.reach_of_minimum(rows.detach())[0].clamp_min(1e-300)
             above = mean + (radius / reach).clamp_max(1.0) * (low - mean)
             return (0.5 * (below + above)).reshape(values.shape[:-1])
 
         return Bound(reduce)
+
+    oriented = unturned

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from windward.contexts import Contexts
+from windward.basics.speech import number
+from windward.divergences import Divergence
+from windward.objectives.situation import Situation
 
 Extra: TypeAlias = Literal["slopes", "lower"]
+Part = TypeVar("Part")
 
 
 @runtime_checkable
@@ -28,12 +31,107 @@ class Reduction(Protocol):
 
 @runtime_checkable
 class Objective(Protocol):
-    """Bind to contexts and become a reduction; `monotone` in f, its bound is itself at the upper confidence bound."""
+    """Bind to a situation and become a reduction; `monotone` in f, its bound is itself at the upper confidence bound.
+
+    What else an objective may be asked is in `Turning`, `Speaking`, `Displaying` and `Averaging`.
+    """
 
     @property
     def monotone(self) -> bool: ...
 
-    def bind(self, contexts: Contexts, seen: int) -> Reduction: ...
+    def bind(self, situation: Situation) -> Reduction: ...
+
+
+@runtime_checkable
+class Turning(Protocol):
+    """A part with its outcome quantities (a target, a worst value) times `sign`: studies that minimize need it."""
+
+    def oriented(self, sign: float) -> Any: ...
+
+
+@runtime_checkable
+class Around(Protocol):
+    """An objective with a divergence from the reference."""
+
+    @property
+    def divergence(self) -> Divergence: ...
+
+
+@runtime_checkable
+class Within(Protocol):
+    """An objective with a ball around the reference: a divergence and a radius."""
+
+    @property
+    def divergence(self) -> Divergence: ...
+
+    @property
+    def radius(self) -> Any: ...
+
+
+@runtime_checkable
+class Averaging(Protocol):
+    """An objective that is the plain expectation under the contexts' weights, and says so."""
+
+    @property
+    def averages(self) -> Literal[True]: ...
+
+
+@runtime_checkable
+class Displaying(Protocol):
+    """An objective whose values are changed before a person sees them; oriented values `"*b"` in and out."""
+
+    def displayed(self, values: Tensor) -> Tensor: ...
+
+
+@runtime_checkable
+class Speaking(Protocol):
+    """An objective in words: what it looks at, what a value means, and what may happen that it guards against.
+
+    `unprotected` is the sentence for one that guards against nothing; None where it does.
+    """
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def unprotected(self) -> str | None: ...
+
+    def sentence(self, value: float, speech: Speech) -> str: ...
+
+    def ambiguity(self, situation: Situation) -> str | None: ...
+
+
+@dataclass(frozen=True)
+class Speech:
+    """What a sentence needs to know: the situation, and which way is better."""
+
+    situation: Situation
+    sign: float = 1.0  # -1 where the study minimizes
+
+    @property
+    def better(self) -> str:
+        """The words after a value that is a bound."""
+        return "or more" if self.sign > 0 else "or less"
+
+    @property
+    def least(self) -> str:
+        """The words before a value that is a bound."""
+        return "at least" if self.sign > 0 else "at most"
+
+
+def unturned(self: Part, sign: float) -> Part:
+    """Return the part itself: it has no outcome quantities."""
+    return self
+
+
+def no_ambiguity(self: object, situation: Situation) -> str | None:
+    """Return None: the part has no ball around the reference."""
+    return None
+
+
+def scored(title: str, value: float) -> str:
+    """Return the sentence for a value that is in no unit a person knows."""
+    return f"By what this study looks at ({title}) it scores {number(value)}; the score is no plain value."
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Radii that change with t, the number of contexts seen: a schedule is called with t and k, the number of contexts.
+"""Radii that change with the situation, which a schedule is called with: t are the contexts seen, k their columns.
 
 Decay(scale, power)      scale * t^(-power)                      Micheli2025: Decay(0.3, 0.5)
 KernelRate(scale)        scale * t^(-2 / (4 + k))                Huang2024: the rate of the density estimate
@@ -7,22 +7,25 @@ KirschnerRate(risk)      (2 + sqrt(2 log(1 / risk))) / sqrt(t)   Kirschner2020, 
 
 from __future__ import annotations
 
-import inspect
 import math
 import sys
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
+import torch
+
 from windward.basics import arguments
 from windward.basics.errors import ArgumentError
 from windward.basics.speech import shown
+from windward.contexts import Contexts
+from windward.objectives.situation import Situation
 
 
 @runtime_checkable
 class Schedule(Protocol):
-    """A number that depends on t, the contexts seen (at least 1), and k, the number of contexts."""
+    """A radius that depends on the situation."""
 
-    def __call__(self, t: int, k: int) -> float: ...
+    def __call__(self, situation: Situation) -> float: ...
 
 
 Radius: TypeAlias = float | Schedule
@@ -32,7 +35,7 @@ Radius: TypeAlias = float | Schedule
 class Decay:
     """scale * t^(-power).
 
-    >>> Decay(0.3, 0.5)(9, 1)
+    >>> Decay(0.3, 0.5).at(9, 1)
     0.09999999999999999
     """
 
@@ -43,7 +46,11 @@ class Decay:
         arguments.number("Decay", "scale", self.scale, low=0.0)
         arguments.number("Decay", "power", self.power, low=0.0)
 
-    def __call__(self, t: int, k: int) -> float:
+    def __call__(self, situation: Situation) -> float:
+        return self.at(max(situation.seen, 1), situation.columns)
+
+    def at(self, t: int, k: int) -> float:
+        """Return the radius after t contexts of k columns."""
         return self.scale * math.pow(t, -self.power)
 
 
@@ -56,7 +63,11 @@ class KernelRate:
     def __post_init__(self) -> None:
         arguments.number("KernelRate", "scale", self.scale, low=0.0)
 
-    def __call__(self, t: int, k: int) -> float:
+    def __call__(self, situation: Situation) -> float:
+        return self.at(max(situation.seen, 1), situation.columns)
+
+    def at(self, t: int, k: int) -> float:
+        """Return the radius after t contexts of k columns."""
         return self.scale * math.pow(t, -2.0 / (4.0 + k))
 
 
@@ -69,7 +80,11 @@ class KirschnerRate:
     def __post_init__(self) -> None:
         arguments.number("KirschnerRate", "risk", self.risk, low=0.0, high=1.0, open_low=True)
 
-    def __call__(self, t: int, k: int) -> float:
+    def __call__(self, situation: Situation) -> float:
+        return self.at(max(situation.seen, 1), situation.columns)
+
+    def at(self, t: int, k: int) -> float:
+        """Return the radius after t contexts of k columns."""
         return (2.0 + math.sqrt(2.0 * math.log(1.0 / self.risk))) / math.sqrt(t)
 
 
@@ -95,7 +110,11 @@ class MicheliRate:
         arguments.number("MicheliRate", "log_covering", self.log_covering, low=0.0)
         arguments.number("MicheliRate", "risk", self.risk, low=0.0, high=1.0, open_low=True)
 
-    def __call__(self, t: int, k: int) -> float:
+    def __call__(self, situation: Situation) -> float:
+        return self.at(max(situation.seen, 1), situation.columns)
+
+    def at(self, t: int, k: int) -> float:
+        """Return the radius after t contexts of k columns."""
         spread = self.decisions * math.log(1.0 + 2.0 * t * self.decision_diameter)
         inside = math.log(1.0 / self.risk) + spread + self.log_covering
         return math.sqrt(2.0 * self.context_diameter**2 * inside / t)
@@ -106,21 +125,30 @@ def check_radius(call: str, radius: object) -> None:
     if isinstance(radius, type) or not callable(radius):
         arguments.number(call, "radius", radius, low=0.0)
         return
-    try:  # other parts can be called too, but not with t and k
-        inspect.signature(radius).bind(1, 1)
-    except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{call}(radius={shown(radius)}): a schedule is called with t and k: {error}.") from error
-    resolved(call, radius, 1, 1)
+    try:  # other parts can be called too, but not with a situation
+        _called(call, radius, _TRIAL)
+    except (TypeError, AttributeError) as error:
+        raise ArgumentError(
+            f"{call}(radius={shown(radius)}): a schedule is called with a situation: {error}."
+        ) from error
 
 
-def resolved(call: str, radius: Radius, seen: int, k: int) -> float:
-    """Return the radius at this number of contexts seen."""
-    if not callable(radius):
-        return float(radius)
-    t = max(seen, 1)
-    value = radius(t, k)
+def resolved(call: str, radius: Radius, situation: Situation) -> float:
+    """Return the radius in a situation: the one given with the ask, else this one."""
+    if situation.radius is not None:
+        return situation.radius
+    return _called(call, radius, situation) if callable(radius) else float(radius)
+
+
+def _called(call: str, radius: Schedule, situation: Situation) -> float:
+    value = radius(situation)
     if not (isinstance(value, int | float) and 0.0 <= value <= sys.float_info.max):
         raise ArgumentError(
-            f"{call}(radius={shown(radius)}): the schedule gave {shown(value)} for t={t}; it must be >= 0."
+            f"{call}(radius={shown(radius)}): the schedule gave {shown(value)} for t={max(situation.seen, 1)}; it must be "
+            ">= 0."
         )
     return float(value)
+
+
+# What a schedule is tried in when a part is built.
+_TRIAL = Situation(Contexts.uniform(torch.zeros(1, 1, dtype=torch.float64)), seen=1)

@@ -1,20 +1,4 @@
-"""What a decision is worth over the contexts: an objective binds to contexts and becomes a reduction over the last axis.
-
-    Expected()                          p.f                                   stochastic optimization
-    Minimum()                           min_i f_i                             robust optimization
-    Robust(divergence, radius)          v(r) = min q.f over d(q, p) <= r      distributionally robust
-    LipschitzRobust(radius)             p.f - r max_i |grad_c f_i|            Wasserstein by a Lipschitz bound
-    Tradeoff(divergence, radius, a, b)  a v(r) - b s(r),  s(r) = -v'(r+)      Tay2024's general objective
-    Sensitivity(divergence)             -s(0)                                 worst-case sensitivity
-    MeanRisk(divergence, weight)        p.f - weight s(0)
-    MeanVariance(weight)                p.f - weight sqrt(Var_p f / n)
-    Satisficing(divergence, target)     min(0, inf_r (v(r) - target) / r)     robust satisficing
-    VaR(tail), CVaR(tail)               quantile, and mean of the lower tail
-
-`objective.bind(contexts, seen)` resolves whatever depends on the reference or on the number of contexts seen, once per
-suggestion; the reduction it returns maps values `"*b n"` to `"*b"`. The gradient of a monotone reduction in the values is
-the distribution it guards against: the adversary's weights.
-"""
+"""Objectives with a ball of distributions around the reference, and those made of its slope."""
 
 from __future__ import annotations
 
@@ -28,11 +12,11 @@ from torch import Tensor
 
 from windward.basics import arguments
 from windward.basics.errors import ArgumentError, IncompatibleError
-from windward.basics.speech import shown
-from windward.contexts import Contexts
-from windward.divergences import Ball, Divergence, DraftingBall, Screening, WorstCase
-from windward.objectives.protocol import Bound, Reduction
+from windward.basics.speech import number, shown
+from windward.divergences import Ball, Divergence, DraftingBall, Screening, WorstCase, farther, in_words
+from windward.objectives.protocol import Bound, Reduction, Speech, no_ambiguity, scored, unturned
 from windward.objectives.radii import Radius, check_radius, resolved
+from windward.objectives.situation import Situation
 
 
 @dataclass(frozen=True)
@@ -42,18 +26,30 @@ class Robust:
     divergence: Divergence
     radius: Radius
     monotone: ClassVar[bool] = True
+    title: ClassVar[str] = "worst average value under drift"
+    unprotected: ClassVar[str | None] = None
 
     def __post_init__(self) -> None:
         check_divergence("Robust", self.divergence)
         check_radius("Robust", self.radius)
 
-    def bind(self, contexts: Contexts, seen: int) -> Reduction:
+    def bind(self, situation: Situation) -> Reduction:
         """Return the worst case as a reduction."""
-        ball = self.divergence.on(contexts)
-        radius = resolved("Robust", self.radius, seen, contexts.points.shape[1])
+        ball = self.divergence.on(situation.contexts)
+        radius = resolved("Robust", self.radius, situation)
         ceiling = _ceiling(ball, radius, 1.0, 0.0)
         draft = Bound(_worst(ball.draft(), radius), ceiling=ceiling) if isinstance(ball, DraftingBall) else None
         return Bound(_worst(ball, radius), ceiling=ceiling, draft=draft)
+
+    oriented = unturned
+
+    def sentence(self, value: float, speech: Speech) -> str:
+        """Return what a value means."""
+        return f"Its estimated value is {speech.least} {number(value)} on average, even if {self.ambiguity(speech.situation)}."
+
+    def ambiguity(self, situation: Situation) -> str | None:
+        """Return what may happen that it guards against."""
+        return in_words(self.divergence, resolved("Robust", self.radius, situation))
 
 
 @dataclass(frozen=True)
@@ -66,15 +62,28 @@ class LipschitzRobust:
 
     radius: Radius
     monotone: ClassVar[bool] = True  # used at the upper confidence bound, as published
+    title: ClassVar[str] = "worst average value under drift (bound)"
+    unprotected: ClassVar[str | None] = None
     needs: ClassVar[str] = "slopes"
 
     def __post_init__(self) -> None:
         check_radius("LipschitzRobust", self.radius)
 
-    def bind(self, contexts: Contexts, seen: int) -> Reduction:
+    def bind(self, situation: Situation) -> Reduction:
         """Return the penalised mean, which asks for slopes."""
-        radius = resolved("LipschitzRobust", self.radius, seen, contexts.points.shape[1])
-        return Bound(lambda values, slopes: values @ contexts.weights - radius * slopes.amax(-1), "slopes")
+        radius = resolved("LipschitzRobust", self.radius, situation)
+        weights = situation.contexts.weights
+        return Bound(lambda values, slopes: values @ weights - radius * slopes.amax(-1), "slopes")
+
+    oriented = unturned
+
+    def sentence(self, value: float, speech: Speech) -> str:
+        """Return what a value means."""
+        return f"Its estimated value is {speech.least} {number(value)} on average, even if {self.ambiguity(speech.situation)}."
+
+    def ambiguity(self, situation: Situation) -> str | None:
+        """Return what may happen that it guards against."""
+        return farther(resolved("LipschitzRobust", self.radius, situation))
 
 
 @dataclass(frozen=True)
@@ -85,6 +94,8 @@ class Tradeoff:
     radius: Radius
     alpha: float = 1.0
     beta: float = 1.0
+    title: ClassVar[str] = "worst average value, less a price for fragility"
+    unprotected: ClassVar[str | None] = None
 
     def __post_init__(self) -> None:
         check_tradeoff("Tradeoff", self.divergence, self.radius, self.alpha, self.beta, slope=True)
@@ -94,10 +105,10 @@ class Tradeoff:
         """Only without the sensitivity."""
         return self.beta == 0.0
 
-    def bind(self, contexts: Contexts, seen: int) -> Reduction:
+    def bind(self, situation: Situation) -> Reduction:
         """Return alpha v - beta multiplier from one worst case."""
-        ball = self.divergence.on(contexts)
-        radius = resolved("Tradeoff", self.radius, seen, contexts.points.shape[1])
+        ball = self.divergence.on(situation.contexts)
+        radius = resolved("Tradeoff", self.radius, situation)
         if self.beta > 0 and radius == 0:
             _check_slope("Tradeoff", self.divergence)
 
@@ -111,6 +122,16 @@ class Tradeoff:
 
         return Bound(reduce, ceiling=_ceiling(ball, radius, self.alpha, self.beta))
 
+    oriented = unturned
+
+    def sentence(self, value: float, speech: Speech) -> str:
+        """Return what a value means."""
+        return scored(self.title, value)
+
+    def ambiguity(self, situation: Situation) -> str | None:
+        """Return what may happen that it guards against."""
+        return in_words(self.divergence, resolved("Tradeoff", self.radius, situation))
+
 
 @dataclass(frozen=True)
 class Sensitivity:
@@ -118,15 +139,24 @@ class Sensitivity:
 
     divergence: Divergence
     monotone: ClassVar[bool] = False
+    title: ClassVar[str] = "insensitivity to drift"
+    unprotected: ClassVar[str | None] = None
 
     def __post_init__(self) -> None:
         check_divergence("Sensitivity", self.divergence)
         _check_slope("Sensitivity", self.divergence)
 
-    def bind(self, contexts: Contexts, seen: int) -> Reduction:
+    def bind(self, situation: Situation) -> Reduction:
         """Return minus the slope at radius 0."""
-        ball = self.divergence.on(contexts)
+        ball = self.divergence.on(situation.contexts)
         return Bound(lambda values: -_slope(self.divergence, values, ball(values, 0.0)))
+
+    oriented = unturned
+    ambiguity = no_ambiguity
+
+    def sentence(self, value: float, speech: Speech) -> str:
+        """Return what a value means."""
+        return scored(self.title, value)
 
 
 @dataclass(frozen=True)
@@ -136,18 +166,25 @@ class MeanRisk:
     divergence: Divergence
     weight: float = 1.0
     monotone: ClassVar[bool] = False
+    title: ClassVar[str] = "average value, less a price for fragility"
+    unprotected: ClassVar[str | None] = None
 
     def __post_init__(self) -> None:
         check_divergence("MeanRisk", self.divergence)
         arguments.number("MeanRisk", "weight", self.weight, low=0.0)
         _check_slope("MeanRisk", self.divergence)
 
-    def bind(self, contexts: Contexts, seen: int) -> Reduction:
+    def bind(self, situation: Situation) -> Reduction:
         """Return the mean less the weighted slope at radius 0."""
-        ball = self.divergence.on(contexts)
-        return Bound(
-            lambda values: values @ contexts.weights - self.weight * _slope(self.divergence, values, ball(values, 0.0))
-        )
+        ball, weights = self.divergence.on(situation.contexts), situation.contexts.weights
+        return Bound(lambda values: values @ weights - self.weight * _slope(self.divergence, values, ball(values, 0.0)))
+
+    oriented = unturned
+    ambiguity = no_ambiguity
+
+    def sentence(self, value: float, speech: Speech) -> str:
+        """Return what a value means."""
+        return scored(self.title, value)
 
 
 def check_divergence(call: str, divergence: object) -> None:

@@ -11,7 +11,7 @@ say, it is the kink. Both take turns with halving, which is slow and sure.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
@@ -19,10 +19,11 @@ from torch import Tensor
 
 from windward.basics import arguments
 from windward.basics.errors import SolverError
-from windward.contexts import Contexts
+from windward.basics.speech import number
 from windward.divergences import Ball, Divergence
-from windward.objectives.protocol import Bound, Reduction
+from windward.objectives.protocol import Bound, Reduction, Speech, no_ambiguity
 from windward.objectives.robust import check_divergence
+from windward.objectives.situation import Situation
 
 
 @dataclass(frozen=True)
@@ -38,15 +39,37 @@ class Satisficing:
     divergence: Divergence
     target: float
     monotone: ClassVar[bool] = True
+    title: ClassVar[str] = "safety of the target"
+    unprotected: ClassVar[str | None] = None
 
     def __post_init__(self) -> None:
         check_divergence("Satisficing", self.divergence)
         arguments.number("Satisficing", "target", self.target)
 
-    def bind(self, contexts: Contexts, seen: int) -> Reduction:
+    def bind(self, situation: Situation) -> Reduction:
         """Return the satisficing measure."""
-        ball = self.divergence.on(contexts)
-        return Bound(lambda values: satisficing(ball, values, contexts.weights, self.target))
+        ball, weights = self.divergence.on(situation.contexts), situation.contexts.weights
+        return Bound(lambda values: satisficing(ball, values, weights, self.target))
+
+    ambiguity = no_ambiguity
+
+    def oriented(self, sign: float) -> Satisficing:
+        """Return it with its target times `sign`."""
+        return self if sign > 0 else replace(self, target=-self.target)
+
+    def displayed(self, values: Tensor) -> Tensor:
+        """Return values as a person sees them: a missed target is pushed down for the search alone."""
+        return reported(values, self.target)
+
+    def sentence(self, value: float, speech: Speech) -> str:
+        """Return what a value means."""
+        target, better, score = number(self.target), speech.better, speech.sign * value
+        if score >= 0.0:
+            return f"It is estimated to reach the target of {target} {better} on average, however the contexts drift."
+        return (
+            f"The target is {target} {better} on average; the decision is the one whose average misses it by least "
+            f"as the contexts drift (score {number(score)}; 0 would be never)."
+        )
 
 
 # The first radius, and how it grows until it encloses the crossing: up to 1e12.

@@ -6,13 +6,16 @@ import csv
 import io
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from windward.space.space import Space
-from windward.study.declare import declaration_of
-from windward.study.study import Study, utc_now
+from windward.basics.codec import encode
+from windward.trials.ledger import Ledger
 from windward.trials.records import Recommendation, Suggestion, Trial
-from windward.trials.trials import Trials
+
+if TYPE_CHECKING:  # records of trials need neither torch nor a fit
+    from windward.present.snapshot import Source
+    from windward.space import Space
+    from windward.trials.trials import Trials
 
 TIMES = ("asked_at", "context_at", "told_at")
 
@@ -59,7 +62,7 @@ def trial(one: Trial, now: datetime) -> dict[str, Any]:
     }
 
 
-def counts(trials: Trials) -> dict[str, int]:
+def counts(trials: Ledger | Trials) -> dict[str, int]:
     """Return how many trials are in each state; the told are those that arrived and those that await their context."""
     states = [one.state for one in trials]
     found = {state: states.count(state) for state in ("told", "pending", "lost")}
@@ -67,19 +70,34 @@ def counts(trials: Trials) -> dict[str, int]:
     return {"trials": len(trials), **found, **waiting}
 
 
-def missing_context(trials: Trials, id: int) -> list[str]:
+def missing_context(trials: Ledger | Trials, id: int) -> list[str]:
     """Return which parts of its context a trial's value waits for; none before there is a value."""
     one = trials[id]
     return [] if one.value is None else [name for name in trials.space.context if name not in one.context]
 
 
-def status(study: Study) -> dict[str, Any]:
-    """Return a study's declaration, its counts and its pending trials, oldest first."""
-    study.sync()
-    trials, now = study.trials, utc_now()
+def declaration(study: Source) -> dict[str, Any]:
+    """Return a study's declaration."""
+    seen = study.snapshot()
+    space = encode(seen.space)
     return {
-        **declaration_of(study),
-        "revision": study.revision,
+        "name": seen.name,
+        "direction": seen.direction,
+        "seed": seen.seed,
+        "decision": space["decision"],
+        "context": space.get("context", {}),
+        "constraints": space.get("constraints", []),
+        "policy": encode(seen.policy),
+    }
+
+
+def status(study: Source) -> dict[str, Any]:
+    """Return a study's declaration, its counts and its pending trials, oldest first."""
+    seen = study.snapshot()
+    trials, now = seen.trials, seen.now
+    return {
+        **declaration(seen),
+        "revision": seen.revision,
         "counts": counts(trials),
         "pending": [trial(one, now) for one in trials.pending],
         "awaiting_context": [trial(one, now) for one in trials.awaiting_context],

@@ -23,8 +23,7 @@ from windward.basics.speech import ages, and_list, counted, number
 from windward.present import plots
 from windward.present.plots.style import graph_objects
 from windward.present.sentences import advised, basis, objective_name
-from windward.space.parameters import Categorical, Integer, Parameter
-from windward.study.study import Study, utc_now
+from windward.present.snapshot import Snapshot, Source
 from windward.trials.records import Trial
 from windward.version import __version__
 
@@ -47,7 +46,7 @@ for (const node of document.querySelectorAll('script[type="application/json"]'))
 """
 
 
-def write_report(study: Study, path: str | Path) -> None:
+def write_report(study: Source, path: str | Path) -> None:
     """Write the report of a study."""
     target = Path(path)
     if target.is_dir() or not target.absolute().parent.is_dir():
@@ -61,19 +60,19 @@ def write_report(study: Study, path: str | Path) -> None:
         ) from error
 
 
-def report_html(study: Study) -> str:
+def report_html(study: Source) -> str:
     """Return the report of a study as one HTML document."""
     graph_objects()  # a missing plotly is named before anything is fitted
     from plotly.offline import get_plotlyjs
 
-    study.sync()
+    study = study.snapshot()
     drawn, missing = _figures(study)
     plotly = get_plotlyjs().replace("</script", "<\\/script")
     page = Template(resources.files("windward.present.pages").joinpath("report.html").read_text(encoding="utf-8"))
     return page.substitute(
         title=text(f"{study.name}: report"),
         name=text(study.name),
-        subtitle=text(f"{_goal(study)} Written {_when(utc_now())}."),
+        subtitle=text(f"{_goal(study)} Written {_when(study.now)}."),
         now=_now(study),
         decided=_decided(study),
         figures=_figure_sections(drawn, missing),
@@ -107,26 +106,26 @@ def _hash(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
-def _goal(study: Study) -> str:
+def _goal(study: Snapshot) -> str:
     word = "highest" if study.direction == "maximize" else "lowest"
     names = and_list(list(study.space.decision))
     return f"Choosing {names} for the {word} value."
 
 
-def _now(study: Study) -> str:
+def _now(study: Snapshot) -> str:
     try:
-        found = study.recommend()
+        found = study.recommendation("study.recommend")
     except TrialError:
         return (
             '<section class="now none"><h2>What to do now</h2><p class="do">There is no recommendation yet.</p>'
-            f"<p>{text(basis(study.trials))}</p></section>"
+            f"<p>{text(basis(study.trials, study.now))}</p></section>"
         )
     said = advised(study, found)
     rest = "".join(f"<p>{text(line)}</p>" for line in said.lines()[1:])
     return f'<section class="now"><h2>What to do now</h2><p class="do">{text(said.decision)}</p>{rest}</section>'
 
 
-def _decided(study: Study) -> str:
+def _decided(study: Snapshot) -> str:
     trials = study.trials
     asked = [trial for trial in trials if trial.asked_at is not None]
     lines = []
@@ -150,7 +149,8 @@ def _decided(study: Study) -> str:
         lines.append(f"The best single result so far is {number(best.value)}, for {_values(best.decision)}{where}.")
     lost = trials.lost
     items = [
-        f"Trial {t.id} was asked {_age(t)} ago and has not come back: {_values(t.decision)}." for t in trials.pending
+        f"Trial {t.id} was asked {_age(t, study.now)} ago and has not come back: {_values(t.decision)}."
+        for t in trials.pending
     ]
     items += [f"Trial {t.id} was given up: {t.lost}.{_aside(t)}" for t in lost]
     more = len(items) - MOST_LISTED
@@ -160,7 +160,7 @@ def _decided(study: Study) -> str:
     return body + listed
 
 
-def _figures(study: Study) -> tuple[dict[str, go.Figure], list[str]]:
+def _figures(study: Snapshot) -> tuple[dict[str, go.Figure], list[str]]:
     """Return the figures that can be drawn, and why others cannot."""
     drawn: dict[str, go.Figure] = {}
     missing = []
@@ -190,7 +190,7 @@ def _figure_sections(drawn: Mapping[str, go.Figure], missing: Sequence[str]) -> 
     return "\n".join(parts)
 
 
-def _trials(study: Study) -> str:
+def _trials(study: Snapshot) -> str:
     trials = list(study.trials)
     if not trials:
         return "<p>None yet.</p>"
@@ -209,7 +209,7 @@ def _aside(trial: Trial) -> str:
     return f" Its value, {number(trial.set_aside)}, is set aside until its context is known."
 
 
-def _row(study: Study, trial: Trial) -> tuple[str, list[str]]:
+def _row(study: Snapshot, trial: Trial) -> tuple[str, list[str]]:
     state = {"told": "arrived", "pending": "on the way", "lost": f"lost: {trial.lost}"}[trial.state]
     if trial.state == "told" and not study.trials.knows_context(trial):
         state = "waits for its context"
@@ -233,10 +233,10 @@ def _table(heads: Sequence[str], rows: Iterable[tuple[str, list[str]]]) -> str:
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def _settings(study: Study) -> str:
-    objective = study.policy.report.objective or study.policy.objective
-    rows = [("decision", name, _range(parameter)) for name, parameter in study.space.decision.items()]
-    rows += [("context", name, _range(parameter)) for name, parameter in study.space.context.items()]
+def _settings(study: Snapshot) -> str:
+    objective = study.policy.reported
+    rows = [("decision", name, parameter.in_words()) for name, parameter in study.space.decision.items()]
+    rows += [("context", name, parameter.in_words()) for name, parameter in study.space.context.items()]
     body = "".join("<tr>" + "".join(f'<td class="text">{text(cell)}</td>' for cell in row) + "</tr>" for row in rows)
     rules = "".join(f"<li>{text(constraint)}</li>" for constraint in study.space.constraints)
     parts = text(json.dumps(encode(study.policy), indent=2, ensure_ascii=False))
@@ -249,17 +249,6 @@ def _settings(study: Study) -> str:
     )
 
 
-def _range(parameter: Parameter) -> str:
-    if isinstance(parameter, Categorical):
-        return "one of " + ", ".join(str(choice) for choice in parameter.choices)
-    low, high = (None if end is None else number(end) for end in (parameter.low, parameter.high))
-    span = (
-        f"{low} to {high}" if low and high else f"{low} or more" if low else f"{high} or less" if high else "any number"
-    )
-    kind = "whole numbers, " if isinstance(parameter, Integer) else ""
-    return kind + span + (", on a log scale" if parameter.log else "")
-
-
 def _values(values: Mapping[str, object]) -> str:
     return and_list([f"{name} = {number(value)}" for name, value in values.items()])
 
@@ -268,5 +257,5 @@ def _when(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
-def _age(trial: Trial) -> str:
-    return ages(None if trial.asked_at is None else (utc_now() - trial.asked_at).total_seconds())
+def _age(trial: Trial, now: datetime) -> str:
+    return ages(None if trial.asked_at is None else (now - trial.asked_at).total_seconds())

@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from windward.basics.speech import ages, and_list, counted, number, percent
-from windward.divergences import ChiSquare, Divergence, KullbackLeibler, TotalVariation, Wasserstein
-from windward.objectives.plain import CVaR, Expected, MeanVariance, Minimum, VaR
-from windward.objectives.protocol import Objective
-from windward.objectives.radii import resolved
-from windward.objectives.robust import LipschitzRobust, MeanRisk, Robust, Sensitivity, Tradeoff
-from windward.objectives.satisficing import Satisficing
-from windward.space.parameters import Categorical, Value
-from windward.study.study import Study, utc_now
+from windward.objectives.protocol import Objective, Speaking, scored
+from windward.present.snapshot import Snapshot, Source
+from windward.space import Value
 from windward.trials.records import Recommendation
 from windward.trials.trials import Trials
 
@@ -38,14 +34,15 @@ class Advice:
         return [self.decision, self.value, self.interval, self.protection, self.basis]
 
 
-def advice(study: Study, found: Recommendation) -> list[str]:
+def advice(study: Source, found: Recommendation) -> list[str]:
     """Return a recommendation in a few sentences."""
     return advised(study, found).lines()
 
 
-def advised(study: Study, found: Recommendation) -> Advice:
+def advised(study: Source, found: Recommendation) -> Advice:
     """Return a recommendation as sentences."""
-    objective = study.policy.report.objective or study.policy.objective
+    study = study.snapshot()
+    objective = study.policy.reported
     seen = study.policy.view(study.trials).contexts_seen if study.space.context else 0
     low, high = (number(end) for end in found.interval)
     interval = f"With 90 % probability that figure lies between {low} and {high}"
@@ -55,7 +52,7 @@ def advised(study: Study, found: Recommendation) -> Advice:
         _value_sentence(study, objective, found.value),
         interval,
         _protection_sentence(study, objective, found),
-        basis(study.trials),
+        basis(study.trials, study.now),
     )
 
 
@@ -64,7 +61,7 @@ def joined(values: Mapping[str, Value]) -> str:
     return and_list([f"{name} to {number(value)}" for name, value in values.items()])
 
 
-def basis(trials: Trials) -> str:
+def basis(trials: Trials, now: datetime) -> str:
     """Return what a recommendation rests on, and what is missing."""
     arrived, pending, waiting = len(trials.arrived), trials.pending, len(trials.awaiting_context)
     lost = len(trials.lost)
@@ -74,7 +71,7 @@ def basis(trials: Trials) -> str:
     rest = []
     if pending:
         asked = [trial.asked_at for trial in pending if trial.asked_at is not None]
-        oldest = f" (the oldest was asked {ages((utc_now() - min(asked)).total_seconds())} ago)" if asked else ""
+        oldest = f" (the oldest was asked {ages((now - min(asked)).total_seconds())} ago)" if asked else ""
         rest.append(f"{counted(len(pending), 'result')} {_are(len(pending))} still on the way{oldest}")
     if waiting:
         rest.append(f"{waiting} {_have(waiting)} a value but not yet the whole context")
@@ -84,89 +81,41 @@ def basis(trials: Trials) -> str:
     return text if not rest else f"{text} {_capital(and_list(rest))}; nothing is assumed about {missing} here."
 
 
-def ambiguity(study: Study, objective: Objective) -> str | None:
-    """Return what may happen that the objective guards against, as a clause; None for an objective without a ball."""
-    if isinstance(objective, Minimum):
-        return "the least favourable context of those considered comes"
-    if isinstance(objective, LipschitzRobust):
-        return f"contexts lie {number(_radius(study, objective))} away from those seen, on average, to the bad side"
-    if isinstance(objective, Robust | Tradeoff):
-        return _drift(objective.divergence, _radius(study, objective))
-    return None
-
-
 def objective_name(objective: Objective) -> str:
     """Return what an objective looks at, in a few words."""
-    names = {
-        Expected: "average value",
-        Minimum: "worst value",
-        Robust: "worst average value under drift",
-        LipschitzRobust: "worst average value under drift (bound)",
-        Tradeoff: "worst average value, less a price for fragility",
-        Sensitivity: "insensitivity to drift",
-        MeanRisk: "average value, less a price for fragility",
-        MeanVariance: "average value, less a price for spread",
-        Satisficing: "safety of the target",
-        VaR: "value that most contexts reach",
-        CVaR: "average value over the bad contexts",
-    }
-    return names.get(type(objective), type(objective).__name__)
+    return objective.title if isinstance(objective, Speaking) else type(objective).__name__
 
 
-def _value_sentence(study: Study, objective: Objective, value: float) -> str:
-    v, better = number(value), "or more" if study.direction == "maximize" else "or less"
-    least = "at least" if study.direction == "maximize" else "at most"
+def _value_sentence(study: Snapshot, objective: Objective, value: float) -> str:
     if not study.policy.view(study.trials).space.context:
-        return f"Its estimated value is {v}."
-    if isinstance(objective, Expected):
-        return f"Its estimated value is {v} on average over the contexts, as often as they have come so far."
-    if isinstance(objective, Minimum):
-        return f"Its estimated value is {v} {better}, whichever of the contexts considered comes."
-    if isinstance(objective, Robust | LipschitzRobust):
-        return f"Its estimated value is {least} {v} on average, even if {ambiguity(study, objective)}."
-    if isinstance(objective, CVaR):
-        return f"Its estimated value is {v} on average over the worst {objective.tail:.3g} share of the contexts."
-    if isinstance(objective, VaR):
-        return f"Its estimated value is {v} {better} in all but the worst {objective.tail:.3g} share of the contexts."
-    if isinstance(objective, Satisficing):
-        return _target_sentence(objective, study.trials.sign * value, better)
-    return f"By what this study looks at ({objective_name(objective)}) it scores {v}; the score is no plain value."
+        return f"Its estimated value is {number(value)}."
+    if isinstance(objective, Speaking):
+        return objective.sentence(value, study.speech)
+    return scored(objective_name(objective), value)
 
 
-def _target_sentence(objective: Satisficing, score: float, better: str) -> str:
-    target = number(objective.target)
-    if score >= 0.0:
-        return f"It is estimated to reach the target of {target} {better} on average, however the contexts drift."
-    return (
-        f"The target is {target} {better} on average; the decision is the one whose average misses it by least "
-        f"as the contexts drift (score {number(score)}; 0 would be never)."
-    )
-
-
-def _protection_sentence(study: Study, objective: Objective, found: Recommendation) -> str:
+def _protection_sentence(study: Snapshot, objective: Objective, found: Recommendation) -> str:
     seen = study.policy.view(study.trials).space
     if not study.space.context:
         return "There are no contexts to be protected against."
     if not seen.context:
         return "The method does not look at contexts: they count as noise, and nothing is protected against them."
-    if isinstance(objective, Expected):
-        return (
-            "It is not protected against contexts that come differently from before: it is the best for the average of "
-            "what has been seen."
-        )
+    if isinstance(objective, Speaking) and objective.unprotected is not None:
+        return objective.unprotected
     moved = moves(study, found)
     if not moved:
         return "Within what is guarded against, no shift of the contexts would make it notably worse."
     return f"It is protected against {and_list(moved)}."
 
 
-def moves(study: Study, found: Recommendation) -> list[str]:
+def moves(study: Source, found: Recommendation) -> list[str]:
     """Return how the contexts that a decision is guarded against differ from those expected, largest moves first."""
+    study = study.snapshot()
     ranked: list[tuple[float, str]] = []
     for name, parameter in study.policy.view(study.trials).space.context.items():
         values = [context[name] for context in found.contexts]
-        if isinstance(parameter, Categorical):
-            ranked += _category_moves(name, parameter, values, found)
+        if parameter.choices:
+            ranked += _category_moves(name, parameter.choices, values, found)
             continue
         numbers = [float(value) for value in values]
         beyond = _beyond_the_seen(study.trials, name, numbers, found)
@@ -207,32 +156,16 @@ def _beyond_the_seen(trials: Trials, name: str, numbers: Sequence[float], found:
 
 
 def _category_moves(
-    name: str, parameter: Categorical, values: Sequence[Value], found: Recommendation
+    name: str, choices: Sequence[Value], values: Sequence[Value], found: Recommendation
 ) -> list[tuple[float, str]]:
     result = []
-    for choice in parameter.choices:
+    for choice in choices:
         before = sum(w for w, v in zip(found.reference, values, strict=True) if v == choice)
         after = sum(w for w, v in zip(found.adversary, values, strict=True) if v == choice)
         if after - before > MOVED:
             text = f"{name} = {choice} more often than expected ({percent(after)} instead of {percent(before)} of the time)"
             result.append((4 * (after - before), text))
     return result
-
-
-def _radius(study: Study, objective: Robust | LipschitzRobust | Tradeoff) -> float:
-    trials = study.policy.view(study.trials)
-    return resolved(type(objective).__name__, objective.radius, trials.contexts_seen, trials.space.context_width)
-
-
-def _drift(divergence: Divergence, radius: float) -> str:
-    if isinstance(divergence, TotalVariation):
-        cases = percent(min(radius / 2, 1.0))
-        return f"up to {cases} of the cases turn out as the least favourable contexts instead of as before"
-    if isinstance(divergence, Wasserstein):
-        return f"contexts lie {number(radius)} away from those seen, on average, to the bad side"
-    names = {ChiSquare: "chi-square divergence", KullbackLeibler: "Kullback-Leibler divergence"}
-    kind = names.get(type(divergence), type(divergence).__name__)
-    return f"the contexts drift from those seen by as much as a {kind} of {number(radius)}"
 
 
 def _seen(count: int) -> str:

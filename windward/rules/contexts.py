@@ -11,33 +11,32 @@ A rule picks one of the context points. Contexts that a rule chose do not train 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from windward.beliefs.scores import improvement
-from windward.contexts import Contexts
-from windward.surrogate import Posterior
-from windward.trials.trials import Trials
+from windward.objectives.situation import Situation
 
 
 @runtime_checkable
 class ContextRule(Protocol):
-    """Choose the context `"k"` to evaluate at decision x `"d"`; None where nature does."""
+    """Choose the context `"k"` to evaluate at decision x `"d"`; None where nature does, and `chooses` is False."""
 
-    def __call__(
-        self, x: Tensor, posterior: Posterior, trials: Trials, contexts: Contexts, generator: torch.Generator
-    ) -> Tensor | None: ...
+    @property
+    def chooses(self) -> bool: ...
+
+    def __call__(self, x: Tensor, situation: Situation, generator: torch.Generator) -> Tensor | None: ...
 
 
 @dataclass(frozen=True)
 class Nature:
     """Nature shows the context; nobody chooses it."""
 
-    def __call__(
-        self, x: Tensor, posterior: Posterior, trials: Trials, contexts: Contexts, generator: torch.Generator
-    ) -> Tensor | None:
+    chooses: ClassVar[bool] = False
+
+    def __call__(self, x: Tensor, situation: Situation, generator: torch.Generator) -> Tensor | None:
         return None
 
 
@@ -45,32 +44,34 @@ class Nature:
 class MostUncertain:
     """The context point where the posterior deviation at the decision is largest."""
 
-    def __call__(
-        self, x: Tensor, posterior: Posterior, trials: Trials, contexts: Contexts, generator: torch.Generator
-    ) -> Tensor | None:
+    chooses: ClassVar[bool] = True
+
+    def __call__(self, x: Tensor, situation: Situation, generator: torch.Generator) -> Tensor | None:
         with torch.no_grad():
-            std = posterior.marginals(x[None], contexts.points)[1][0]
-        return contexts.points[std.argmax()]
+            std = situation.posterior.marginals(x[None], situation.contexts.points)[1][0]
+        return situation.contexts.points[std.argmax()]
 
 
 @dataclass(frozen=True)
 class HighestImprovement:
     """The context point of largest expected improvement at the decision over the best mean at that same context."""
 
-    def __call__(
-        self, x: Tensor, posterior: Posterior, trials: Trials, contexts: Contexts, generator: torch.Generator
-    ) -> Tensor | None:
+    chooses: ClassVar[bool] = True
+
+    def __call__(self, x: Tensor, situation: Situation, generator: torch.Generator) -> Tensor | None:
+        posterior, points = situation.posterior, situation.contexts.points
         with torch.no_grad():
-            best = posterior.means(trials.dataset.x, contexts.points).amax(0)
-            mean, std = posterior.marginals(x[None], contexts.points)
-            return contexts.points[improvement(mean[0], std[0], best).argmax()]
+            best = posterior.means(situation.trials.dataset.x, points).amax(0)
+            mean, std = posterior.marginals(x[None], points)
+            return points[improvement(mean[0], std[0], best).argmax()]
 
 
 @dataclass(frozen=True)
 class Uniform:
     """Any context point, each with the same chance."""
 
-    def __call__(
-        self, x: Tensor, posterior: Posterior, trials: Trials, contexts: Contexts, generator: torch.Generator
-    ) -> Tensor | None:
-        return contexts.points[int(torch.randint(len(contexts), (1,), generator=generator))]
+    chooses: ClassVar[bool] = True
+
+    def __call__(self, x: Tensor, situation: Situation, generator: torch.Generator) -> Tensor | None:
+        points = situation.contexts.points
+        return points[int(torch.randint(len(points), (1,), generator=generator))]

@@ -1,13 +1,19 @@
-"""Acquisitions: what a decision is worth, with cheaper functions beside it that say where to look.
+"""An acquisition: what a decision is worth, with cheaper functions beside it that say where to look.
 
-An acquisition maps decisions `"b d"` to values `"b"`. `Screened` has a bound, `Sketched` something that ranks decisions as it
-does, `Drafted` something that can be climbed in its place; each can be called as the acquisition it holds.
+    value     what decisions `"b d"` are worth; `"b"`
+    climb     near `value` everywhere and cheaper: it finds the hills, `value` chooses the highest
+    rank      orders a screen nearly as `value` does; it need not be differentiable
+    ceiling   never below `value`, and cheap: a decision whose ceiling is too low is not looked at
+    margin    a decision is allowed where it is at least 0
+
+Only `value` must be there. None of the others can make the decision worse by more than the search itself may miss: what is
+returned was compared by `value`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import torch
@@ -15,66 +21,75 @@ from torch import Tensor
 
 from windward.search.bfgs import Array
 from windward.search.region import Region
+from windward.space import Space
+
+Function: TypeAlias = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Acquisition:
+    """What decisions are worth; see the fields above.
+
+    >>> Acquisition(lambda x: -x.square().sum(-1))(torch.zeros(1, 2))
+    tensor([-0.])
+    """
+
+    value: Function
+    climb: Function | None = None
+    rank: Function | None = None
+    ceiling: Function | None = None
+    margin: Function | None = None
+
+    def __call__(self, points: Tensor) -> Tensor:
+        return self.value(points)
+
+
+def limited(acquisition: Acquisition | Function) -> Acquisition:
+    """Return the acquisition without a margin: its functions are minus infinity where the margin is below 0.
+
+    A plain function is an acquisition with nothing beside it.
+    """
+    if not isinstance(acquisition, Acquisition):
+        return Acquisition(acquisition)
+    margin = acquisition.margin
+    if margin is None:
+        return acquisition
+
+    def within(function: Function) -> Function:
+        return lambda x: torch.where(margin(x) >= 0.0, function(x), -torch.inf)
+
+    climb, rank = acquisition.climb, acquisition.rank or acquisition.climb
+    return replace(
+        acquisition,
+        value=within(acquisition.value),
+        climb=None if climb is None else within(climb),
+        rank=None if rank is None else within(rank),
+        margin=None,
+    )
 
 
 @runtime_checkable
 class Maximizer(Protocol):
-    """Return one decision `"d"` of the region, the best by the acquisition."""
+    """Return one decision `"d"` of the region, the best by the acquisition.
+
+    `most_decisions` says how many decisions it holds at once at most: the memory of a suggestion is counted by it.
+    """
+
+    def most_decisions(self, space: Space) -> int: ...
 
     def __call__(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> Tensor: ...
 
 
-Acquisition: TypeAlias = Callable[[Tensor], Tensor]
-
-
-@dataclass(frozen=True)
-class _Held:
-    function: Acquisition
-
-    def __call__(self, points: Tensor) -> Tensor:
-        return self.function(points)
-
-
-@dataclass(frozen=True)
-class Screened(_Held):
-    """An acquisition that is dear, and a cheap function that it never exceeds."""
-
-    ceiling: Acquisition
-
-
-@dataclass(frozen=True)
-class Drafted(_Held):
-    """An acquisition, and a cheaper one near it everywhere: the draft finds the hills, the acquisition the highest."""
-
-    draft: Acquisition
-
-
-@dataclass(frozen=True)
-class Sketched(_Held):
-    """An acquisition, and a quicker function that ranks decisions nearly as it does; that one need not be differentiable."""
-
-    sketch: Acquisition
-
-
-def cheaper(acquisition: Acquisition) -> Acquisition:
-    """Return what ranks the screen: a ceiling, a sketch, a draft, or the acquisition itself."""
-    if isinstance(acquisition, Screened):
-        return acquisition.ceiling
-    if isinstance(acquisition, Sketched):
-        return acquisition.sketch
-    return acquisition.draft if isinstance(acquisition, Drafted) else acquisition
-
-
-def values_of(acquisition: Acquisition, points: Tensor) -> Tensor:
-    """Return the acquisition at points `"n d"` without its gradient, minus infinity where it is not finite; `"n"`."""
+def values_of(function: Function, points: Tensor) -> Tensor:
+    """Return a function at points `"n d"` without its gradient, minus infinity where it is not finite; `"n"`."""
     with torch.no_grad():
-        values = acquisition(points)
+        values = function(points)
     return torch.where(torch.isfinite(values), values, -torch.inf)
 
 
-def value_and_gradient(acquisition: Acquisition, points: Tensor) -> tuple[Array, Array]:
-    """Return the acquisition `"n"` and its gradient `"n d"`, rows being independent."""
+def value_and_gradient(function: Function, points: Tensor) -> tuple[Array, Array]:
+    """Return a function `"n"` and its gradient `"n d"`, rows being independent."""
     x = points.detach().requires_grad_()
-    values = acquisition(x)
+    values = function(x)
     (gradient,) = torch.autograd.grad(values.sum(), x)
     return values.detach().numpy(), gradient.numpy()

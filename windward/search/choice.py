@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from windward.basics.errors import SolverError
-from windward.search.acquisition import Acquisition, Drafted, Screened, values_of
+from windward.search.acquisition import Acquisition, limited, values_of
 from windward.search.region import Region
 
 # Decisions evaluated at once where a cheap bound decides how many need it.
@@ -15,10 +15,9 @@ SCREENED = 64
 
 def best_of(acquisition: Acquisition, points: Tensor, region: Region) -> Tensor:
     """Return the best of all points `"n d"`; of an acquisition with a ceiling, those that cannot be it go unevaluated."""
-    if isinstance(acquisition, Drafted):
-        acquisition = acquisition.function
-    if not isinstance(acquisition, Screened):
-        return best(points, values_of(acquisition, points), region)
+    acquisition = limited(acquisition)
+    if acquisition.ceiling is None:
+        return best(points, values_of(acquisition.value, points), region)
     clear = region.clear(points)
     values = torch.full((len(points),), -torch.inf, dtype=torch.float64, device=points.device)
     with torch.no_grad():
@@ -30,7 +29,7 @@ def best_of(acquisition: Acquisition, points: Tensor, region: Region) -> Tensor:
             some = ranked[start : start + SCREENED]
             if bool(ceilings[some[0]] < values.max()):
                 break
-            values[some] = values_of(acquisition, points[some])
+            values[some] = values_of(acquisition.value, points[some])
         if bool(torch.isfinite(values).any()):
             break
     return best(points, values, region)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-import torch
 from torch import Tensor
 
-from windward.basics import arguments
-from windward.basics.streams import DESIGN_STREAM, hash_seed
+from windward.basics import arguments, streams
 from windward.search.region import Region
 from windward.space.space import Space
 
@@ -47,7 +45,7 @@ class Sobol:
     def __call__(self, round: int, region: Region, seed: int) -> Tensor:
         # Sobol points come in a fixed order, so drawing more gives the same ones first; a power of two keeps them even.
         count = max(64, 2 ** (round + 1).bit_length())
-        points = region.points(count, torch.Generator().manual_seed(hash_seed(seed, DESIGN_STREAM)))
+        points = region.points(count, streams.designing(seed))
         return points[round % len(points)]
 
 
@@ -61,5 +59,5 @@ class RandomDesign:
 
     def __call__(self, round: int, region: Region, seed: int) -> Tensor:
         # One scrambled Sobol point alone is uniform; a new scrambling every round makes rounds independent.
-        points = region.points(16, torch.Generator().manual_seed(hash_seed(seed, round)))
+        points = region.points(16, streams.asking(seed, round))
         return points[0]

@@ -14,7 +14,6 @@ from windward.basics.errors import SolverError
 from windward.search.acquisition import Acquisition
 from windward.search.choice import best_of
 from windward.search.region import LEAST_DISTANCE, Region
-from windward.space.parameters import Categorical, Integer
 from windward.space.space import Space
 
 
@@ -34,11 +33,11 @@ class OverGrid:
 
     def most_decisions(self, space: Space) -> int:
         """Return how many decisions the grid has, counted without making it; whole numbers may have fewer."""
-        return math.prod(p.width if isinstance(p, Categorical) else self.per_parameter for p in space.decision.values())
+        return math.prod(len(p.choices) or self.per_parameter for p in space.decision.values())
 
     def lowered(self, space: Space, seen: int, most: int) -> str | None:
         """Return how to write it so that the grid has at most so many decisions; it has two along each at least."""
-        axes = [p.width for p in space.decision.values() if isinstance(p, Categorical)]
+        axes = [len(p.choices) for p in space.decision.values() if p.choices]
         numeric = len(space.decision) - len(axes)
         per_parameter = int((most / math.prod(axes)) ** (1.0 / numeric) + 1e-9) if numeric else 0
         return f"lower per_parameter to {per_parameter:,}" if per_parameter >= 2 else "use MultiStart()"
@@ -48,12 +47,10 @@ class OverGrid:
         ladder = torch.linspace(0.0, 1.0, self.per_parameter, dtype=torch.float64)[:, None]
         options = {}
         for name, parameter in region.space.decision.items():
-            if isinstance(parameter, Categorical):
-                options[name] = torch.eye(parameter.width, dtype=torch.float64)
-            elif isinstance(parameter, Integer):
-                options[name] = torch.from_numpy(parameter.to_unit(np.unique(parameter.nearest(ladder.numpy()))))
+            if parameter.choices:
+                options[name] = torch.from_numpy(parameter.options(len(parameter.choices)))
             else:
-                options[name] = ladder
+                options[name] = torch.from_numpy(np.unique(parameter.snap(ladder.numpy()), axis=0))
         points = region.assemble(options)
         inside = points[region.feasible(points)]
         if len(inside) == 0:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from windward.basics import arguments
-from windward.search.acquisition import Acquisition, Drafted, cheaper, value_and_gradient, values_of
+from windward.search.acquisition import Acquisition, Function, limited, value_and_gradient, values_of
 from windward.search.bfgs import Array, minimize_rows
 from windward.search.choice import _ranked, best, best_of
 from windward.search.region import LEAST_DISTANCE, MOST_REJECTED, Region
@@ -67,26 +67,29 @@ class MultiStart:
         return f"lower screen to {screen:,}" if screen else None
 
     def __call__(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> Tensor:
-        region = replace(region, apart=self.apart)
+        region, acquisition = replace(region, apart=self.apart), limited(acquisition)
         every = region.all_discrete(ENUMERATE)
         if every is not None:
             return best_of(acquisition, every, region)
-        if isinstance(acquisition, Drafted):
-            found = self._by_draft(acquisition, region, generator)
+        if acquisition.climb is not None:
+            found = self._by_draft(acquisition, acquisition.climb, region, generator)
             if found is not None:
                 return found
-            acquisition = acquisition.function
-        return best(*self._climb(acquisition, region, generator), region)
+            acquisition = replace(acquisition, climb=None, rank=acquisition.ceiling)
+        rank = acquisition.rank or acquisition.value
+        return best(*self._climb(acquisition.value, rank, region, generator), region)
 
-    def _by_draft(self, acquisition: Drafted, region: Region, generator: torch.Generator) -> Tensor | None:
+    def _by_draft(
+        self, acquisition: Acquisition, climb: Function, region: Region, generator: torch.Generator
+    ) -> Tensor | None:
         """Return the best by the acquisition of what the draft ranks highest; None where either is finite nowhere there."""
-        candidates, scores = self._climb(acquisition.draft, region, generator)
+        candidates, scores = self._climb(climb, acquisition.rank or climb, region, generator)
         if not bool(torch.isfinite(scores).any()):
             return None
         candidates, drafted = _finalists(candidates, scores, region)
         scores = torch.empty(0, dtype=torch.float64)
         for some in torch.split(candidates, TOGETHER):
-            scores = torch.cat([scores, values_of(acquisition, some)])
+            scores = torch.cat([scores, values_of(acquisition.value, some)])
             errors = scores - drafted[: len(scores)]
             # Stop once even the next draft value, plus the largest error so far and once more their spread, is below the best.
             highest = drafted[len(scores) :].max() if len(scores) < len(drafted) else -torch.inf
@@ -94,14 +97,16 @@ class MultiStart:
                 break
         return best(candidates[: len(scores)], scores, region) if bool(torch.isfinite(scores).any()) else None
 
-    def _climb(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Return decisions `"n d"`, the tops of hills among them, with their values `"n"`."""
+    def _climb(
+        self, function: Function, rank: Function, region: Region, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor]:
+        """Return decisions `"n d"`, the tops of the function's hills among them, with their values `"n"`."""
         points, hints = region.points(self.screen, generator), region.hints
         first = len(points)
         if hints is not None and len(hints):
             hints = region.repaired(region.valid(hints))
             points = torch.cat([points, hints[region.feasible(hints)]])
-        ranks = values_of(cheaper(acquisition), points)
+        ranks = values_of(rank, points)
         if self.starts == 1:
             starts = points[spread_best(points, ranks, 1)]
         else:  # hints take at most half of the starts: all of them may stand on one hill
@@ -109,21 +114,21 @@ class MultiStart:
             chosen = spread_best(points[:first], ranks[:first], self.starts - len(best_hints))
             starts = points[torch.cat([best_hints, chosen])]
         level = _level(ranks)
-        refined, refined_values = self._refine(acquisition, region, starts, level)
+        refined, refined_values = self._refine(function, region, starts, level)
         if region.discrete:
-            refined, refined_values = self._exchange(acquisition, region, refined, refined_values, level)
+            refined, refined_values = self._exchange(function, region, refined, refined_values, level)
         values = ranks
-        if cheaper(acquisition) is not acquisition:
-            values = _some_values(acquisition, points, ranks, refined_values, region, 2 * self.starts)
+        if rank is not function:
+            values = _some_values(function, points, ranks, refined_values, region, 2 * self.starts)
         candidates, scores = torch.cat([refined, points]), torch.cat([refined_values, values])
         top = refined[refined_values.argmax()]
         if not bool(region.clear(top[None]).all()):
             beside = torch.cat([_beside(top, region, generator), region.neighbours(top)])
-            candidates, scores = torch.cat([candidates, beside]), torch.cat([scores, values_of(acquisition, beside)])
+            candidates, scores = torch.cat([candidates, beside]), torch.cat([scores, values_of(function, beside)])
         return candidates, scores
 
     def _refine(
-        self, acquisition: Acquisition, region: Region, starts: Tensor, level: tuple[float, float]
+        self, function: Function, region: Region, starts: Tensor, level: tuple[float, float]
     ) -> tuple[Tensor, Tensor]:
         """Climb from every start over the continuous columns, the others held.
 
@@ -135,16 +140,16 @@ class MultiStart:
         # Smooth ones converge sooner; with up to ten columns 200 would bring kinked ones less than 1e-3 of the spread more.
         evaluations = max(24, 8 * starts.shape[1]) if self.evaluations is None else self.evaluations
         if not bool(moving.any()):
-            return starts, values_of(acquisition, starts)
+            return starts, values_of(function, starts)
         if region.polytope is not None:
-            return _refine_constrained(acquisition, region, starts, level, evaluations, self.tolerance)
+            return _refine_constrained(function, region, starts, level, evaluations, self.tolerance)
         held = ~moving.numpy()
         whole = starts.numpy().copy()
         low, high = np.zeros_like(whole), np.ones_like(whole)
         low[:, held] = high[:, held] = whole[:, held]
 
         def negative(x: Array) -> tuple[Array, Array]:
-            value, gradient = value_and_gradient(acquisition, torch.from_numpy(x))
+            value, gradient = value_and_gradient(function, torch.from_numpy(x))
             return (top - value) / spread, -gradient / spread
 
         found, lowest = minimize_rows(
@@ -155,7 +160,7 @@ class MultiStart:
 
     def _exchange(
         self,
-        acquisition: Acquisition,
+        function: Function,
         region: Region,
         points: Tensor,
         values: Tensor,
@@ -168,14 +173,14 @@ class MultiStart:
             moved = torch.zeros(len(points), dtype=torch.bool)
             for row in range(len(points)):
                 near = region.neighbours(points[row])
-                scores = values_of(acquisition, near)
+                scores = values_of(function, near)
                 top = int(scores.argmax())
                 gain = float(scores[top] - values[row])  # NaN where neither is finite
                 if gain > 1e-12 * (1.0 + abs(float(scores[top]))):
                     points[row], values[row], moved[row] = near[top], scores[top], True
             if not bool(moved.any()):
                 break
-            refined, scores = self._refine(acquisition, region, points[moved], level)
+            refined, scores = self._refine(function, region, points[moved], level)
             better = scores >= values[moved]
             rows = moved.nonzero()[:, 0][better]
             points[rows], values[rows] = refined[better], scores[better]
@@ -193,20 +198,20 @@ def _level(values: Tensor) -> tuple[float, float]:
 
 
 def _some_values(
-    acquisition: Acquisition, points: Tensor, ranks: Tensor, found: Tensor, region: Region, count: int
+    function: Function, points: Tensor, ranks: Tensor, found: Tensor, region: Region, count: int
 ) -> Tensor:
-    """Return the acquisition at the `count` best by rank that are clear of pending decisions, and at as many that lie apart.
+    """Return the function at the `count` best by rank that are clear of pending decisions, and at as many that lie apart.
 
     Elsewhere it is minus infinity; `"n"`. They are for when the tops found are too near to pending decisions, and none without
     such. Where nothing found is finite all are evaluated.
     """
     if not bool(torch.isfinite(found).any()):
-        return values_of(acquisition, points)
+        return values_of(function, points)
     values = torch.full_like(ranks, -torch.inf)
     if region.avoid is not None and len(region.avoid):
         clear = torch.where(region.clear(points), ranks, -torch.inf).argsort(descending=True)[:count]
         chosen = torch.tensor(sorted({*clear.tolist(), *spread_best(points, ranks, count).tolist()}))
-        values[chosen] = values_of(acquisition, points[chosen])
+        values[chosen] = values_of(function, points[chosen])
     return values
 
 
@@ -241,7 +246,7 @@ def spread_best(points: Tensor, values: Tensor, count: int) -> Tensor:
 
 
 def _refine_constrained(
-    acquisition: Acquisition,
+    function: Function,
     region: Region,
     starts: Tensor,
     level: tuple[float, float],
@@ -263,7 +268,7 @@ def _refine_constrained(
         def negative(z: Array, start: Tensor = start, inner: Interior = inner) -> tuple[float, Array]:
             x = start.clone()
             x[moving] = torch.from_numpy(inner.at(z))
-            value, gradient = value_and_gradient(acquisition, x[None])
+            value, gradient = value_and_gradient(function, x[None])
             return (top - float(value[0])) / spread, -gradient[0][moving.numpy()] @ inner.basis / spread
 
         answer = minimize(
@@ -278,8 +283,8 @@ def _refine_constrained(
         refined[moving] = torch.from_numpy(inner.at(answer.x))
         if bool(torch.isfinite(refined).all()) and bool(region.feasible(refined)):
             found[row] = refined
-    values = values_of(acquisition, found)
-    before = values_of(acquisition, starts)
+    values = values_of(function, found)
+    before = values_of(function, starts)
     better = values >= before
     return torch.where(better[:, None], found, starts), torch.where(better, values, before)
 

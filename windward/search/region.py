@@ -7,7 +7,6 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,7 +14,7 @@ from windward.basics.budget import BLOCK
 from windward.basics.errors import SpaceError
 from windward.basics.speech import shown
 from windward.contexts import product, sobol
-from windward.space.parameters import Categorical, Integer, Value
+from windward.space.parameters import Value
 from windward.space.polytope import SECONDS, Polytope
 from windward.space.space import Space, few
 
@@ -56,20 +55,20 @@ class Region:
 
     @cached_property
     def continuous(self) -> Tensor:
-        """Which columns move continuously: of `Real` parameters that are not fixed; `"d"` booleans."""
+        """Which columns move continuously and are not fixed; `"d"` booleans."""
         mask = torch.zeros(self.space.decision_width, dtype=torch.bool)
         for name, parameter in self.space.decision.items():
-            if name not in self.fixed and not isinstance(parameter, Integer | Categorical):
+            if name not in self.fixed and parameter.continuous:
                 mask[self.space.decision_columns[name]] = True
         return mask
 
     @cached_property
     def discrete(self) -> list[str]:
-        """The integer and categorical parameters that are not fixed."""
+        """The parameters that do not move continuously and are not fixed."""
         return [
             name
             for name, parameter in self.space.decision.items()
-            if name not in self.fixed and isinstance(parameter, Integer | Categorical)
+            if name not in self.fixed and not parameter.continuous
         ]
 
     @cached_property
@@ -115,7 +114,7 @@ class Region:
         """Return every valid decision where there is nothing continuous and no more than `limit` of them."""
         if bool(self.continuous.any()):
             return None
-        sizes = [_options(self.space, name, limit + 1) for name in self.discrete]
+        sizes = [self._options(name, limit + 1) for name in self.discrete]
         if math.prod(len(option) for option in sizes) > limit:
             return None
         points = self.assemble(dict(zip(self.discrete, sizes, strict=True)))
@@ -137,12 +136,12 @@ class Region:
         """Return decisions beside `x` `"d"` in its discrete parameters: every choice of one, steps of one or of a pair."""
         moves = [x[None, :]]
         for name in self.discrete:
-            options = _options(self.space, name, 64)
+            options = self._options(name, 64)
             block = x.repeat(len(options), 1)
             block[:, self.space.decision_columns[name]] = options
             moves += [block, *(self._stepped(x, {name: step}) for step in (-2, -1, 1, 2))]
         if self.polytope is not None:  # a constraint may let two whole numbers move only together
-            whole = [name for name in self.discrete if isinstance(self.space.decision[name], Integer)]
+            whole = [name for name in self.discrete if self.space.decision[name].step is not None]
             moves += [
                 self._stepped(x, {one: step, other: back})
                 for one, other in itertools.permutations(whole, 2)
@@ -165,14 +164,17 @@ class Region:
             x[:, self.continuous] = (x[:, self.continuous] + miss @ pull).clamp(0.0, 1.0)
         return x
 
+    def _options(self, name: str, limit: int) -> Tensor:
+        return torch.from_numpy(self.space.decision[name].options(limit))
+
     def _stepped(self, x: Tensor, steps: dict[str, int]) -> Tensor:
         """Return `x` with whole numbers moved by steps, `"1 d"`, or `"0 d"` where one would leave its bounds."""
         moved = x.clone()
         for name, step in steps.items():
             parameter, columns = self.space.decision[name], self.space.decision_columns[name]
-            if not isinstance(parameter, Integer) or parameter.low is None or parameter.high is None:
+            if parameter.step is None or parameter.low is None or parameter.high is None:
                 return x[None, :][:0]
-            value = parameter.from_unit(x[columns].numpy()) + step
+            value = int(parameter.from_unit(x[columns].numpy())) + step * parameter.step
             if not parameter.low <= value <= parameter.high:
                 return x[None, :][:0]
             moved[columns] = torch.from_numpy(parameter.to_unit([value])[0])
@@ -227,16 +229,3 @@ class Region:
             f"{call}no decision satisfies the constraints {constraints}, because {wholes} must be whole; there are fractions "
             "that would."
         )
-
-
-def _options(space: Space, name: str, limit: int) -> Tensor:
-    """Return the values of a discrete parameter as columns, evenly thinned to at most `limit`."""
-    parameter = space.decision[name]
-    if isinstance(parameter, Categorical):
-        return torch.eye(parameter.width, dtype=torch.float64)
-    assert isinstance(parameter, Integer) and parameter.low is not None and parameter.high is not None
-    if parameter.high - parameter.low < limit:
-        ladder = np.arange(parameter.low, parameter.high + 1, dtype=np.float64)
-    else:
-        ladder = parameter.nearest(np.linspace(0.0, 1.0, limit))
-    return torch.from_numpy(np.unique(parameter.to_unit(ladder), axis=0))

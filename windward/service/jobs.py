@@ -23,10 +23,11 @@ def ask(
 
 def create(shelf: Shelf, data: dict[str, Any]) -> dict[str, Any]:
     """Make a study, and return its declaration; trying a policy on its space can be heavy."""
-    from windward.study.declare import declaration_of, declared
+    from windward.present.records import declaration
+    from windward.study.declare import declared
 
     memory = shelf.memory
-    return declaration_of(declared(data, memory=memory).create(shelf.journal, memory=memory))
+    return declaration(declared(data, memory=memory).create(shelf.journal, memory=memory))
 
 
 def recommend(shelf: Shelf, name: str, context: dict[str, Any] | None) -> str:

@@ -1,6 +1,7 @@
 """Declared decision and context parameters: the only place where user values and tensors meet."""
 
-from windward.space.parameters import Categorical, Integer, Linear, Parameter, Real, Value
+from windward.space.linear import Linear
+from windward.space.parameters import Categorical, Integer, Parameter, Real, Value
 from windward.space.space import Given, Roles, Space, accepted_before, few
 
 __all__ = [

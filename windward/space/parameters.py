@@ -1,27 +1,113 @@
-"""The kinds of parameters, `Real`, `Integer` and `Categorical`, and `Linear` constraints over numeric ones."""
+"""The kinds of parameters, `Real`, `Integer` and `Categorical`, and what each of them answers: `Parameter`."""
 
 from __future__ import annotations
 
+import json
 import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from windward.basics.arguments import LARGEST, is_text
 from windward.basics.errors import SpaceError
 from windward.basics.speech import shown
+from windward.space import numeric
 
 Value: TypeAlias = float | int | str | bool
 Outside: TypeAlias = Literal["keep", "clip", "error"]
 Array: TypeAlias = NDArray[np.float64]
 
-LARGEST_LOG = math.log(LARGEST)
+
+@runtime_checkable
+class Parameter(Protocol):
+    """What a parameter answers for itself, so that nobody else asks of which kind it is.
+
+    A value has `width` columns: in the unit cube as a decision, in own units as a context (logarithms where `log`). A
+    number has one column and no `choices`; a category has one column for each choice.
+    """
+
+    @property
+    def width(self) -> int:
+        """How many columns a value has."""
+        ...
+
+    @property
+    def continuous(self) -> bool:
+        """Whether every value between two others is valid too."""
+        ...
+
+    @property
+    def step(self) -> int | None:
+        """How far neighbouring values are apart; None where there are no neighbours."""
+        ...
+
+    @property
+    def choices(self) -> Sequence[Value]:
+        """The values of a category, in no order of size; empty for a number."""
+        ...
+
+    @property
+    def low(self) -> float | None:
+        """The lowest value, None where there is none."""
+        ...
+
+    @property
+    def high(self) -> float | None:
+        """The highest value, None where there is none."""
+        ...
+
+    @property
+    def log(self) -> bool:
+        """Whether own units are logarithms."""
+        ...
+
+    def own_bounds(self) -> list[tuple[float, float]]:
+        """Return the bounds of each column in own units, infinite where there are none."""
+        ...
+
+    def kept_outside(self) -> Parameter:
+        """Return the same that keeps values outside its bounds."""
+        ...
+
+    def accepted(self, where: str, value: object, *, strict: bool) -> Value:
+        """Return `value` in canonical form, or raise `SpaceError`; `strict` refuses all that is outside the bounds."""
+        ...
+
+    def read(self, where: str, text: str) -> Value:
+        """Return the value that a typed text stands for, not yet accepted, or raise `SpaceError`."""
+        ...
+
+    def in_words(self) -> str:
+        """Return which values there are, as a person reads it."""
+        ...
+
+    def to_own(self, values: Sequence[Any] | Array) -> Array:
+        """Return values in own units; `"n width"`."""
+        ...
+
+    def from_own(self, row: Array) -> Value:
+        """Return the value at one point `"width"` in own units."""
+        ...
+
+    def to_unit(self, values: Sequence[Any] | Array) -> Array:
+        """Return values in the unit cube; `"n width"`."""
+        ...
+
+    def from_unit(self, row: Array) -> Value:
+        """Return the valid value nearest to one point `"width"` of the unit cube."""
+        ...
+
+    def snap(self, unit: Array) -> Array:
+        """Return points `"n width"` moved to the nearest valid ones of the unit cube."""
+        ...
+
+    def options(self, limit: int) -> Array:
+        """Return the valid points of the unit cube; where they have an order, at most `limit`, evenly thinned; `"n width"`."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -40,30 +126,45 @@ class Real:
     log: bool = field(default=False, kw_only=True)
     outside: Outside = field(default="keep", kw_only=True)
 
-    width = 1
+    width: ClassVar[int] = 1
+    continuous: ClassVar[bool] = True
+    step: ClassVar[None] = None
+    choices: ClassVar[tuple[Value, ...]] = ()
 
     def __post_init__(self) -> None:
-        _check_numeric(self)
+        numeric.check(self)
 
     def own_bounds(self) -> list[tuple[float, float]]:
         """Return the bounds in own units, infinite where there are none."""
-        return [(_own(self, self.low, -math.inf), _own(self, self.high, math.inf))]
+        return [(numeric.own_bound(self, self.low, -math.inf), numeric.own_bound(self, self.high, math.inf))]
 
     def kept_outside(self) -> Real:
         """Return the same that keeps values outside its bounds."""
         return replace(self, outside="keep")
 
+    def accepted(self, where: str, value: object, *, strict: bool) -> float:
+        """Return `value` in canonical form; `strict` refuses what is outside the bounds whatever `outside` says."""
+        return numeric.accepted(self, where, numeric.finite_number(where, "the value", value), value, strict=strict)
+
+    def read(self, where: str, text: str) -> float:
+        """Return the number that a typed text stands for."""
+        return numeric.read(where, text)
+
+    def in_words(self) -> str:
+        """Return where the numbers lie, as a person reads it."""
+        return numeric.in_words(self)
+
     def to_own(self, values: Sequence[Any] | Array) -> Array:
         """Return `"n 1"` in own units."""
-        return _to_own(self, values)
+        return numeric.to_own(self, values)
 
     def from_own(self, row: Array) -> float:
         """Return the value at one point in own units."""
-        return _from_own(self, float(row[0]))
+        return numeric.from_own(self, float(row[0]))
 
     def to_unit(self, values: Sequence[Any] | Array) -> Array:
         """Return `"n 1"` with `low` at 0 and `high` at 1."""
-        return _to_unit(self, values)
+        return numeric.to_unit(self, values)
 
     def from_unit(self, row: Array) -> float:
         """Return the value at a point of [0, 1]; the ends give the bounds exactly."""
@@ -76,6 +177,14 @@ class Real:
         low, high = self.own_bounds()[0]
         own = low + unit * (high - low)
         return min(max(math.exp(own) if self.log else own, float(self.low)), float(self.high))
+
+    def snap(self, unit: Array) -> Array:
+        """Return points `"n 1"` inside [0, 1]."""
+        return unit.clip(0.0, 1.0)
+
+    def options(self, limit: int) -> Array:
+        """Return `limit` even points; `"limit 1"`."""
+        return np.linspace(0.0, 1.0, limit)[:, None]
 
 
 @dataclass(frozen=True)
@@ -91,40 +200,71 @@ class Integer:
     log: bool = field(default=False, kw_only=True)
     outside: Outside = field(default="keep", kw_only=True)
 
-    width = 1
+    width: ClassVar[int] = 1
+    continuous: ClassVar[bool] = False
+    step: ClassVar[int] = 1
+    choices: ClassVar[tuple[Value, ...]] = ()
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
             bound = getattr(self, name)
             if bound is not None and (isinstance(bound, bool) or not isinstance(bound, numbers.Integral)):
                 raise SpaceError(f"Integer({name}={shown(bound)}): {name} must be a whole number.")
-        _check_numeric(self)
+        numeric.check(self)
 
     def own_bounds(self) -> list[tuple[float, float]]:
         """Return the bounds in own units, infinite where there are none."""
-        return [(_own(self, self.low, -math.inf), _own(self, self.high, math.inf))]
+        return [(numeric.own_bound(self, self.low, -math.inf), numeric.own_bound(self, self.high, math.inf))]
 
     def kept_outside(self) -> Integer:
         """Return the same that keeps values outside its bounds."""
         return replace(self, outside="keep")
 
+    def accepted(self, where: str, value: object, *, strict: bool) -> int:
+        """Return `value` in canonical form; `strict` refuses what is outside the bounds whatever `outside` says."""
+        result = numeric.finite_number(where, "the value", value)
+        if result != round(result):
+            raise SpaceError(f"{where} must be a whole number, got {shown(value)}.")
+        return int(numeric.accepted(self, where, round(result), value, strict=strict))
+
+    def read(self, where: str, text: str) -> float:
+        """Return the number that a typed text stands for; whether it is whole, `accepted` looks at."""
+        return numeric.read(where, text)
+
+    def in_words(self) -> str:
+        """Return where the whole numbers lie, as a person reads it."""
+        return "whole numbers, " + numeric.in_words(self)
+
     def to_own(self, values: Sequence[Any] | Array) -> Array:
         """Return `"n 1"` in own units."""
-        return _to_own(self, values)
+        return numeric.to_own(self, values)
 
     def from_own(self, row: Array) -> int:
         """Return the nearest whole number to one point in own units."""
-        return round(_from_own(self, float(row[0])))
+        return round(numeric.from_own(self, float(row[0])))
 
     def to_unit(self, values: Sequence[Any] | Array) -> Array:
         """Return `"n 1"` with `low` at 0 and `high` at 1."""
-        return _to_unit(self, values)
+        return numeric.to_unit(self, values)
 
     def from_unit(self, row: Sequence[float] | Array) -> int:
         """Return the nearest whole number inside the bounds to a point of [0, 1]."""
-        return int(self.nearest(np.asarray(row, dtype=np.float64)[:1])[0])
+        return int(self._nearest(np.asarray(row, dtype=np.float64)[:1])[0])
 
-    def nearest(self, unit: Array) -> Array:
+    def snap(self, unit: Array) -> Array:
+        """Return points `"n 1"` of [0, 1] moved to whole numbers."""
+        return self.to_unit(self._nearest(unit))
+
+    def options(self, limit: int) -> Array:
+        """Return every whole number as a point of [0, 1], or at most `limit` of them, evenly thinned; `"n 1"`."""
+        assert self.low is not None and self.high is not None  # decisions have both: Space checks
+        if self.high - self.low < limit:
+            ladder = np.arange(self.low, self.high + 1, dtype=np.float64)
+        else:
+            ladder = self._nearest(np.linspace(0.0, 1.0, limit))
+        return np.unique(self.to_unit(ladder), axis=0)
+
+    def _nearest(self, unit: Array) -> Array:
         """Return the whole numbers inside the bounds nearest to points of [0, 1], elementwise."""
         assert self.low is not None and self.high is not None  # decisions have both: Space checks
         low, high = self.own_bounds()[0]
@@ -141,6 +281,12 @@ class Categorical:
     """
 
     choices: Sequence[Value]
+
+    continuous: ClassVar[bool] = False
+    step: ClassVar[None] = None
+    low: ClassVar[None] = None
+    high: ClassVar[None] = None
+    log: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if isinstance(self.choices, str) or not isinstance(self.choices, Iterable):
@@ -172,6 +318,26 @@ class Categorical:
         """Return the same: a category has no bounds."""
         return self
 
+    def accepted(self, where: str, value: object, *, strict: bool) -> Value:
+        """Return the choice that `value` equals; there is no other, `strict` or not."""
+        value = value.item() if isinstance(value, np.generic) else value
+        for option in self.choices:
+            if isinstance(value, str | bool | int | float) and value == option:
+                return option
+        raise SpaceError(f"{where} must be one of {shown(list(self.choices))}, got {shown(value)}.")
+
+    def read(self, where: str, text: str) -> Value:
+        """Return the choice that a typed text stands for, as Python or JSON writes it."""
+        for option in self.choices:
+            if text in (str(option), json.dumps(option)):
+                return option
+        known = ", ".join(str(option) for option in self.choices)
+        raise SpaceError(f"{where}: {text!r} is none of its choices: {known}.")
+
+    def in_words(self) -> str:
+        """Return the choices, as a person reads them."""
+        return "one of " + ", ".join(str(choice) for choice in self.choices)
+
     def own_bounds(self) -> list[tuple[float, float]]:
         """Return (0, 1) for each one-hot column."""
         return [(0.0, 1.0)] * self.width
@@ -188,172 +354,20 @@ class Categorical:
     to_unit = to_own
     from_unit = from_own
 
+    def snap(self, unit: Array) -> Array:
+        """Return one-hot rows `"n choices"`, one at the largest entry."""
+        rows: Array = np.eye(self.width, dtype=np.float64)[np.argmax(unit, axis=-1)]
+        return rows
 
-Parameter: TypeAlias = Real | Integer | Categorical
-
-
-@dataclass(frozen=True)
-class Linear:
-    """A constraint lower <= sum of coefficient * value <= upper on numeric decisions without `log`, in user units.
-
-    >>> Linear({"bonds": 1, "shares": 1}, upper=1).upper
-    1.0
-    """
-
-    coefficients: Mapping[str, float]
-    lower: float | None = field(default=None, kw_only=True)
-    upper: float | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.coefficients, Mapping) or not self.coefficients:
-            raise SpaceError(f"Linear({shown(self.coefficients)}): give a dict from decision names to coefficients.")
-        clean = {}
-        for name, coefficient in self.coefficients.items():
-            clean[name] = _number(f"Linear({{{shown(name)}: {shown(coefficient)}}})", "a coefficient", coefficient)
-            if clean[name] == 0.0:
-                raise SpaceError(
-                    f"Linear({{{shown(name)}: 0}}): a zero coefficient has no effect; leave {shown(name)} out."
-                )
-        object.__setattr__(self, "coefficients", MappingProxyType(clean))
-        for side in ("lower", "upper"):
-            bound = getattr(self, side)
-            if bound is not None:
-                object.__setattr__(self, side, _number(f"Linear({side}={shown(bound)})", side, bound))
-        if self.lower is None and self.upper is None:
-            raise SpaceError("Linear(lower=None, upper=None): give at least one of lower and upper.")
-        if self.lower is not None and self.upper is not None and self.lower > self.upper:
-            raise SpaceError(f"Linear(lower={self.lower:g}, upper={self.upper:g}): lower must not exceed upper.")
-
-    def __repr__(self) -> str:
-        sides = "".join(f", {n}={v:g}" for n, v in (("lower", self.lower), ("upper", self.upper)) if v is not None)
-        return f"Linear({dict(self.coefficients)!r}{sides})"
-
-    def __hash__(self) -> int:
-        return hash((tuple(self.coefficients.items()), self.lower, self.upper))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Linear) and (dict(self.coefficients), self.lower, self.upper) == (
-            dict(other.coefficients),
-            other.lower,
-            other.upper,
-        )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (_linear, (dict(self.coefficients), self.lower, self.upper))
-
-    def check(self, decision: Mapping[str, Parameter]) -> None:
-        """Raise `SpaceError` unless every name is a numeric decision without `log`."""
-        for name in self.coefficients:
-            if name not in decision:
-                raise SpaceError(f"Linear({{{shown(name)}: ...}}): the space has no decision {shown(name)}.")
-            parameter = decision[name]
-            if isinstance(parameter, Categorical) or parameter.log:
-                raise SpaceError(
-                    f"Linear({{{shown(name)}: ...}}): only Real and Integer without log can be constrained."
-                )
-
-    def check_values(
-        self, call: str, decision: Mapping[str, Value], parameters: Mapping[str, Parameter], slack: float
-    ) -> None:
-        """Raise `SpaceError` where a decision breaks the constraint by more than rounding."""
-        total = sum(coefficient * float(decision[name]) for name, coefficient in self.coefficients.items())
-        sizes = [
-            abs(coefficient) * max(abs(bound) for bound in parameters[name].own_bounds()[0])
-            for name, coefficient in self.coefficients.items()
-        ]
-        room = slack * sum(sizes)
-        shown = " + ".join(f"{coefficient:g} {name}" for name, coefficient in self.coefficients.items())
-        if self.upper is not None and total > self.upper + room:
-            raise SpaceError(f"{call}: {shown} = {total:g} must be <= {self.upper:g}.")
-        if self.lower is not None and total < self.lower - room:
-            raise SpaceError(f"{call}: {shown} = {total:g} must be >= {self.lower:g}.")
+    def options(self, limit: int) -> Array:
+        """Return a one-hot row for every choice: without an order none can stand for its neighbours."""
+        return np.eye(self.width, dtype=np.float64)
 
 
-def check_value(call: str, role: str, name: str, parameter: Parameter, value: object, *, strict: bool) -> Value:
-    """Return `value` in canonical form; `strict` refuses what is outside the bounds whatever `outside` says."""
-    where = f"{call}: {role} {shown(name)}"
-    if isinstance(parameter, Categorical):
-        value = value.item() if isinstance(value, np.generic) else value
-        for option in parameter.choices:
-            if isinstance(value, str | bool | int | float) and value == option:
-                return option
-        raise SpaceError(f"{where} must be one of {shown(list(parameter.choices))}, got {shown(value)}.")
-    result = _number(where, "the value", value)
-    if isinstance(parameter, Integer):
-        if result != round(result):
-            raise SpaceError(f"{where} must be a whole number, got {shown(value)}.")
-        result = round(result)
-    if parameter.log and result <= 0:
-        raise SpaceError(f"{where} must be > 0 because it is declared with log=True, got {shown(value)}.")
-    low = -math.inf if parameter.low is None else parameter.low
-    high = math.inf if parameter.high is None else parameter.high
-    if low <= result <= high:
-        return result
-    if strict or parameter.outside == "error":
-        raise SpaceError(f"{where} must lie in [{low:g}, {high:g}], got {shown(value)}.")
-    return result if parameter.outside == "keep" else type(result)(min(max(result, low), high))
-
-
-def _number(where: str, what: str, value: object) -> float:
-    if isinstance(value, torch.Tensor | np.ndarray | np.generic) and math.prod(value.shape) == 1:
-        value = value.item()
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise SpaceError(f"{where}: {what} must be a number, got {shown(value)}.")
-    try:
-        result = float(value)
-    except OverflowError:
-        result = math.inf
-    if not abs(result) <= LARGEST:
-        raise SpaceError(f"{where}: {what} must be finite, at most {LARGEST:g} in size, got {shown(value)}.")
+def columns_of(parameters: Mapping[str, Parameter]) -> dict[str, slice]:
+    """Return where each parameter's columns are."""
+    result, start = {}, 0
+    for name, parameter in parameters.items():
+        result[name] = slice(start, start + parameter.width)
+        start += parameter.width
     return result
-
-
-def _check_numeric(parameter: Real | Integer) -> None:
-    kind = type(parameter).__name__
-    for name in ("low", "high"):
-        bound = getattr(parameter, name)
-        if bound is None:
-            continue
-        number = _number(f"{kind}({name}={shown(bound)})", name, bound)
-        object.__setattr__(parameter, name, int(bound) if isinstance(parameter, Integer) else number)
-    if not isinstance(parameter.log, bool):
-        raise SpaceError(f"{kind}(log={shown(parameter.log)}): log must be True or False.")
-    if not isinstance(parameter.outside, str) or parameter.outside not in ("keep", "clip", "error"):
-        raise SpaceError(f"{kind}(outside={shown(parameter.outside)}): outside must be 'keep', 'clip' or 'error'.")
-    if parameter.low is not None and parameter.high is not None and not parameter.low < parameter.high:
-        raise SpaceError(f"{kind}({parameter.low}, {parameter.high}): low must be below high.")
-    if parameter.log and parameter.low is not None and parameter.low <= 0:
-        raise SpaceError(f"{kind}(low={parameter.low}, log=True): low must be > 0 for a log parameter.")
-    if parameter.log and parameter.low is None and parameter.high is not None and parameter.high <= 0:
-        raise SpaceError(f"{kind}(high={parameter.high}, log=True): high must be > 0 for a log parameter.")
-
-
-def _own(parameter: Real | Integer, bound: float | None, missing: float) -> float:
-    if bound is None:
-        return missing
-    return math.log(bound) if parameter.log else float(bound)
-
-
-def _to_own(parameter: Real | Integer, values: Sequence[Any] | Array) -> Array:
-    column = np.asarray(values, dtype=np.float64).reshape(-1, 1)
-    return np.log(column) if parameter.log else column
-
-
-def _from_own(parameter: Real | Integer, own: float) -> float:
-    """Return the value at a point in own units; one inside the bounds stays inside: exp(log(10)) is more than 10."""
-    value = math.exp(min(own, LARGEST_LOG)) if parameter.log else own
-    low, high = parameter.own_bounds()[0]
-    if parameter.low is not None and own >= low:
-        value = max(value, float(parameter.low))
-    if parameter.high is not None and own <= high:
-        value = min(value, float(parameter.high))
-    return value
-
-
-def _to_unit(parameter: Real | Integer, values: Sequence[Any] | Array) -> Array:
-    low, high = parameter.own_bounds()[0]
-    return (_to_own(parameter, values) - low) / (high - low)
-
-
-def _linear(coefficients: dict[str, float], lower: float | None, upper: float | None) -> Linear:
-    return Linear(coefficients, lower=lower, upper=upper)

@@ -8,33 +8,32 @@ the user thinks it means; a surrogate scales columns for itself.
 
 from __future__ import annotations
 
-import logging
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
 from windward.basics import arguments
 from windward.basics.errors import SpaceError
 from windward.basics.speech import shown
-from windward.space.parameters import Categorical, Integer, Linear, Parameter, Real, Value, check_value
+from windward.space.linear import Linear, constraint_rows, feasibility, whole_steps
+from windward.space.parameters import Array, Parameter, Value, columns_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# Torch is imported where tensors are made: declaring a space and checking values needs none.
 
 Values = Mapping[str, Value]
 
-logger = logging.getLogger("windward")
-
 # How far, relative to the largest sizes of its terms, a decision may break a linear constraint: rounding of sums alone.
 CONSTRAINT_SLACK = 1e-9
-# Of a whole number with more steps than this, one step is less than that slack.
-MOST_STEPS = 10**9
 
 # Whether the space being made was accepted before: see `accepted_before`.
 _accepted_before: ContextVar[bool] = ContextVar("accepted_before", default=False)
@@ -67,6 +66,7 @@ class Roles:
 class Space:
     """Decision parameters, context parameters and linear constraints on decisions.
 
+    >>> from windward import Real
     >>> space = Space(decision={"order": Real(0, 10)}, context={"demand": Real()})
     >>> space.encode_decisions([{"order": 2.5}])
     tensor([[0.2500]], dtype=torch.float64)
@@ -85,7 +85,7 @@ class Space:
         if shared:
             raise SpaceError(f"Space: {shared} name both a decision and a context; give one of them another name.")
         for name, parameter in self.decision.items():
-            if not isinstance(parameter, Categorical) and (parameter.low is None or parameter.high is None):
+            if not all(math.isfinite(low) and math.isfinite(high) for low, high in parameter.own_bounds()):
                 raise SpaceError(
                     f"Space(decision={{{shown(name)}: {shown(parameter)}}}): a decision needs both bounds."
                 )
@@ -130,16 +130,18 @@ class Space:
     @cached_property
     def decision_columns(self) -> Mapping[str, slice]:
         """Where each decision parameter's columns are."""
-        return _columns(self.decision)
+        return columns_of(self.decision)
 
     @cached_property
     def context_columns(self) -> Mapping[str, slice]:
         """Where each context parameter's columns are."""
-        return _columns(self.context)
+        return columns_of(self.context)
 
     @cached_property
     def context_bounds(self) -> tuple[Tensor, Tensor]:
         """Declared bounds of the context columns, infinite where there are none; `"k"` each."""
+        import torch
+
         pairs = [pair for parameter in self.context.values() for pair in parameter.own_bounds()]
         table = torch.tensor(pairs, dtype=torch.float64).reshape(-1, 2)
         return table[:, 0], table[:, 1]
@@ -150,11 +152,11 @@ class Space:
         x_groups, c_groups, x_scales, c_scales = [], [], [], []
         for index, parameter in enumerate(self.decision.values()):
             x_groups += [index] * parameter.width
-            x_scales += [2**0.5 if isinstance(parameter, Categorical) else 1.0] * parameter.width
+            x_scales += [2**0.5 if parameter.choices else 1.0] * parameter.width
         for index, parameter in enumerate(self.context.values(), start=len(self.decision)):
             c_groups += [index] * parameter.width
             spans = [high - low for low, high in parameter.own_bounds()]
-            c_scales += [2**0.5 if isinstance(parameter, Categorical) else _finite(span) for span in spans]
+            c_scales += [2**0.5 if parameter.choices else _finite(span) for span in spans]
         return Roles(tuple(x_groups), tuple(x_scales), tuple(c_groups), tuple(c_scales))
 
     def without_context(self) -> Space:
@@ -165,6 +167,8 @@ class Space:
 
     def encode_decisions(self, decisions: Sequence[Values]) -> Tensor:
         """Return `"n d"` in the unit cube (outside it for values that were kept although outside their bounds)."""
+        import torch
+
         blocks = [
             parameter.to_unit([decision[name] for decision in decisions]) for name, parameter in self.decision.items()
         ]
@@ -179,19 +183,19 @@ class Space:
 
     def snap(self, x: Tensor) -> Tensor:
         """Return `x` `"n d"` moved to the nearest valid decisions: integers rounded, categories one-hot."""
+        import torch
+
         result = x.clamp(0.0, 1.0)
         for name, parameter in self.decision.items():
-            columns = self.decision_columns[name]
-            if isinstance(parameter, Categorical):
-                best = x[:, columns].argmax(-1)
-                result[:, columns] = torch.nn.functional.one_hot(best, parameter.width).to(x)
-            elif isinstance(parameter, Integer):
-                rounded = parameter.nearest(result[:, columns].cpu().numpy())
-                result[:, columns] = torch.from_numpy(parameter.to_unit(rounded)).to(x)
+            if not parameter.continuous:
+                columns = self.decision_columns[name]
+                result[:, columns] = torch.from_numpy(parameter.snap(x[:, columns].detach().cpu().numpy())).to(x)
         return result
 
     def encode_contexts(self, contexts: Sequence[Values]) -> Tensor:
         """Return `"n k"` in the contexts' own units."""
+        import torch
+
         if not self.context:
             return torch.zeros(len(contexts), 0, dtype=torch.float64)
         blocks = [parameter.to_own([context[name] for context in contexts]) for name, parameter in self.context.items()]
@@ -204,6 +208,8 @@ class Space:
 
     def encode_given(self, context: Values | None) -> Given:
         """Return a partly known context, checked by `check_context(..., partial=True)` before."""
+        import torch
+
         values = torch.zeros(self.context_width, dtype=torch.float64)
         known = torch.zeros(self.context_width, dtype=torch.bool)
         for name, value in (context or {}).items():
@@ -230,20 +236,20 @@ class Space:
 
     def constraint_rows(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return `(rows, lower, upper)` with lower <= rows @ x <= upper on the unit cube, each row of norm one."""
-        return _constraint_rows(self.decision, self.constraints)
+        return constraint_rows(self.decision, self.constraints)
 
     @cached_property
-    def whole_steps(self) -> NDArray[np.float64]:
+    def whole_steps(self) -> Array:
         """How many steps of one each column has from 0 to 1, 0 for those that are no constrained whole numbers; `"d"`."""
-        return _whole_steps(self.decision, self.constraints)
+        return whole_steps(self.decision, self.constraints)
 
     def constrained_wholes(self) -> list[str]:
         """Return the names of the whole numbers that a constraint holds."""
         named = {name for constraint in self.constraints for name in constraint.coefficients}
-        return [name for name, parameter in self.decision.items() if name in named and isinstance(parameter, Integer)]
+        return [name for name, parameter in self.decision.items() if name in named and parameter.step is not None]
 
     def _check_feasible(self) -> None:
-        state = _feasibility(tuple(self.decision.items()), tuple(self.constraints))
+        state = feasibility(tuple(self.decision.items()), tuple(self.constraints))
         if state == "empty":
             raise SpaceError(f"Space(constraints={shown(list(self.constraints))}): no decision satisfies them all.")
         if state == "no whole numbers":
@@ -274,63 +280,6 @@ def _accepted(
         return Space(decision, context, constraints)
 
 
-@lru_cache(maxsize=256)
-def _feasibility(
-    decision: tuple[tuple[str, Parameter], ...], constraints: tuple[Linear, ...]
-) -> Literal["empty", "no whole numbers", "found", "undecided"]:
-    """Return whether a decision satisfies the constraints; where a second does not decide it, a note is logged."""
-    from windward.space.polytope import (  # here: it imports scipy.optimize, which most spaces never need
-        SECONDS,
-        Polytope,
-    )
-
-    polytope = Polytope(*_constraint_rows(dict(decision), constraints))
-    if polytope.interior is None:
-        return "empty"
-    steps = _whole_steps(dict(decision), constraints)
-    if not steps.any():
-        return "found"
-    found = polytope.on_grid(steps)
-    if not found.decided:
-        logger.warning(
-            "Space(constraints=%s): %g s did not decide whether whole numbers satisfy them all; if none do, ask will say so.",
-            shown(list(constraints)),
-            SECONDS,
-        )
-        return "undecided"
-    return "no whole numbers" if found.point is None else "found"
-
-
-def _constraint_rows(decision: Mapping[str, Parameter], constraints: Sequence[Linear]) -> tuple[Tensor, Tensor, Tensor]:
-    columns = _columns(decision)
-    rows = torch.zeros(len(constraints), sum(p.width for p in decision.values()), dtype=torch.float64)
-    lower = torch.full((len(constraints),), -torch.inf, dtype=torch.float64)
-    upper = torch.full_like(lower, torch.inf)
-    for index, constraint in enumerate(constraints):
-        offset = 0.0
-        for name, coefficient in constraint.coefficients.items():
-            low, high = decision[name].own_bounds()[0]
-            rows[index, columns[name]] = coefficient * (high - low)
-            offset += coefficient * low
-        size = float(rows[index].norm())  # rows of norm one: slack then means the same for every unit
-        rows[index] /= size
-        lower[index] = -torch.inf if constraint.lower is None else (constraint.lower - offset) / size
-        upper[index] = torch.inf if constraint.upper is None else (constraint.upper - offset) / size
-    return rows, lower, upper
-
-
-def _whole_steps(decision: Mapping[str, Parameter], constraints: Sequence[Linear]) -> NDArray[np.float64]:
-    """Return the steps of each column; what no constraint holds is left free, and so is what has too many to matter."""
-    columns, named = _columns(decision), {name for constraint in constraints for name in constraint.coefficients}
-    steps = np.zeros(sum(parameter.width for parameter in decision.values()))
-    for name in named:
-        parameter = decision[name]
-        if isinstance(parameter, Integer) and parameter.low is not None and parameter.high is not None:
-            count = parameter.high - parameter.low
-            steps[columns[name]] = count if count <= MOST_STEPS else 0.0
-    return steps
-
-
 def _checked(role: str, parameters: object) -> dict[str, Parameter]:
     if not isinstance(parameters, Mapping):
         raise SpaceError(f"Space({role}={shown(parameters)}): give a dict from names to Real, Integer or Categorical.")
@@ -339,19 +288,11 @@ def _checked(role: str, parameters: object) -> dict[str, Parameter]:
             raise SpaceError(f"Space({role}={{{shown(name)}: ...}}): a parameter's name must be a non-empty string.")
         if not arguments.is_text(name):
             raise SpaceError(f"Space({role}={{{shown(name)}: ...}}): a parameter's name must be writable as UTF-8.")
-        if not isinstance(parameter, Real | Integer | Categorical):
+        if isinstance(parameter, type) or not isinstance(parameter, Parameter):
             raise SpaceError(
                 f"Space({role}={{{shown(name)}: {shown(parameter)}}}): give a Real, an Integer or a Categorical."
             )
     return dict(parameters)
-
-
-def _columns(parameters: Mapping[str, Parameter]) -> dict[str, slice]:
-    result, start = {}, 0
-    for name, parameter in parameters.items():
-        result[name] = slice(start, start + parameter.width)
-        start += parameter.width
-    return result
 
 
 def _finite(span: float) -> float | None:
@@ -370,7 +311,7 @@ def _check_values(
     if missing and not partial:
         raise SpaceError(f"{call}: {role} lacks {shown(missing[0])}; it needs {_names(parameters)}.")
     return {
-        name: check_value(call, role, name, parameters[name], values[name], strict=strict)
+        name: parameters[name].accepted(f"{call}: {role} {shown(name)}", values[name], strict=strict)
         for name in parameters
         if name in values
     }

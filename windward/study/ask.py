@@ -16,24 +16,28 @@ import numpy as np
 import scipy
 import torch
 
+from windward.basics import streams
 from windward.basics.codec import decode, encode
-from windward.basics.errors import TrialError, WindwardError
-from windward.basics.streams import hash_seed
-from windward.feedback import Censor
-from windward.journal import Event, History, Journal
+from windward.basics.errors import JournalError, TrialError, WindwardError
+from windward.journal import Draft, Event, History, Journal, rules
 from windward.journal.events import VERSION
+from windward.journal.keys import asked_before
 from windward.journal.upcast import WRITTEN_IN, upcast
-from windward.policy import Policy, Request
-from windward.space.parameters import Value
-from windward.suggest.assess import assess
+from windward.policy import Policy
+from windward.space import Value
+from windward.study.log import Log
+from windward.study.reading import PartsReader
+from windward.suggest.prepare import Request
 from windward.suggest.suggest import suggest
-from windward.surrogate import GaussianProcess, Hyperparameters, Posterior, Start
-from windward.trials.records import Recommendation
+from windward.surrogate import Hyperparameters, Posterior, Start
+from windward.trials.records import Suggestion
 from windward.trials.trials import Trials
 from windward.version import __version__
 
 logger = logging.getLogger("windward")
 
+# Asks that lose the race against another process's ask this many times in a row give up with an error.
+MOST_RETRIES = 100
 # Asks that lose against others stand back for up to this many times as long as a suggestion takes: as many processes then
 # share the machine without most of them computing what nobody will use.
 LONGEST_STAND = 16
@@ -65,6 +69,18 @@ class Fit:
     hyperparameters: Hyperparameters
     fitted: int
     amended: int = 0
+
+
+def trials_of(history: History, device: torch.device) -> Trials:
+    """Return the trials as they are now, with tensors on a device; immutable."""
+    return Trials(history.space, history.rows, history.sign, device)
+
+
+def fit_of(history: History, reader: PartsReader) -> Fit | None:
+    """Return the fit of the last suggestion that had one, None before that."""
+    if history.fit_body is None:
+        return None
+    return Fit(reader.fit(history.fit_body), history.fitted, history.amended)
 
 
 @contextmanager
@@ -105,11 +121,8 @@ def start_of(policy: Policy, trials: Trials, fit: Fit | None, *, keep: bool, pre
     """Return where a suggestion starts: from the last fit, searched again where it is due, unless it is to be kept."""
     if fit is None:
         return Start()
-    surrogate = policy.surrogate
-    if not keep and isinstance(surrogate, GaussianProcess) and fit.amended <= fit.fitted:
-        seen, feedback = policy.view(trials), policy.feedback
-        data = feedback.dataset(seen) if isinstance(feedback, Censor) else seen.dataset
-        keep = not surrogate.due(data, fit.fitted)
+    if not keep and fit.amended <= fit.fitted:
+        keep = not policy.surrogate.due(policy.feedback.dataset(policy.view(trials)), fit.fitted)
     return Start(fit.hyperparameters, keep, fit.fitted, previous)
 
 
@@ -119,7 +132,7 @@ def asked_body(policy: Policy, trials: Trials, request: Request, read: int) -> t
     `read` is the last event the suggestion knew of. `kept` says that the hyper-parameters in `fit` were taken as they
     were, `fitted` what their fit had read; `fit` is None in the design.
     """
-    generator = torch.Generator().manual_seed(hash_seed(request.seed, len(trials)))
+    generator = streams.asking(request.seed, len(trials))
     proposal = suggest(policy, trials, request, generator)
     space = trials.space
     stand_in = None if proposal.stand_in is None else space.decode_context(proposal.stand_in) | dict(request.given)
@@ -148,6 +161,89 @@ def asked_body(policy: Policy, trials: Trials, request: Request, read: int) -> t
     return body, proposal.posterior
 
 
+class Asker:
+    """Asks for one study. What it keeps between two asks saves work and changes nothing."""
+
+    def __init__(self, log: Log, reader: PartsReader, device: torch.device, memory: int) -> None:
+        self._log, self._reader, self._device, self._memory = log, reader, device, memory
+        self.posterior: Posterior | None = None  # of the last ask
+        self._said_older = False  # that asks of an older version are replayed in their own way
+
+    def ask(self, key: str, given: dict[str, Value], fixed: dict[str, Value]) -> Suggestion:
+        """Return the next decision to try, written to the journal; with the same key the same one again."""
+        try:
+            return self._asked(key, given, fixed)
+        except BaseException:
+            with suppress(WindwardError):  # nobody need wait for an ask that failed; its own error is what counts
+                self._log.journal.lease(self._log.name, key, 0.0)
+            raise
+
+    def _asked(self, key: str, given: dict[str, Value], fixed: dict[str, Value]) -> Suggestion:
+        log = self._log
+        kept: tuple[Fit, Policy] | None = None  # of an attempt that lost the race
+        for _ in attempts(MOST_RETRIES):
+            log.sync()
+            if (before := asked_before(log.history, key, given, fixed)) is not None:
+                return before
+            with turn(log.journal, log.name, key):
+                answer, kept = self._attempt(key, given, fixed, kept)
+            if answer is not None:
+                return answer
+        raise JournalError(f"study.ask: other processes asked first {MOST_RETRIES} times in a row; try again.")
+
+    def _attempt(
+        self, key: str, given: dict[str, Value], fixed: dict[str, Value], kept: tuple[Fit, Policy] | None
+    ) -> tuple[Suggestion | None, tuple[Fit, Policy] | None]:
+        """Compute a suggestion and write it; None where another process asked meanwhile, and the fit to keep."""
+        log = self._log
+        log.sync()
+        with log.lock:
+            if (before := asked_before(log.history, key, given, fixed)) is not None:
+                return before, None
+            trials, read, seed = trials_of(log.history, self._device), log.history.head, log.history.seed
+            policy = self._reader.policy(log.history.policy_body)
+            # Of another policy: it may mean something else by them.
+            known = kept[0] if kept is not None and policy == kept[1] else None
+            fit = known or fit_of(log.history, self._reader)
+            start = start_of(policy, trials, fit, keep=known is not None, previous=self.posterior)
+        now = log.now()
+        request = Request(given, fixed, now, seed, start, memory=self._memory)
+        body, posterior = asked_body(policy, trials, request, read)
+        # What cannot be read again is refused unwritten.
+        found = None if body["fit"] is None else decode(body["fit"], self._reader.table)
+        self.posterior = posterior
+        draft = Draft("asked", len(trials), now, body)
+        written = log.append(key, lambda history: history.checked([draft]), after=read, asks=len(trials))
+        if written is None:
+            # With the same hyper-parameters, take the other's pending decision into account.
+            return None, None if found is None else (Fit(found, body["fitted"]), policy)
+        (id,) = (event.trial for event in written if event.key == key)
+        assert id is not None
+        trial = log.history[id]  # of another call, where one with this key came first
+        mine = Suggestion(trial.id, dict(trial.decision), dict(trial.context) or None)
+        return asked_before(log.history, key, given, fixed) or mine, None
+
+    def replay(self, id: int) -> Suggestion:
+        """Recompute a trial's suggestion from the log alone."""
+        log = self._log
+        log.sync()
+        rules.find(log.history, "study.replay", id)
+        events = log.journal.read(log.name, birth=log.history.birth)
+        asked = next((event for event in events if event.kind == "asked" and event.trial == id), None)
+        if asked is None:
+            raise TrialError(f"study.replay: trial {id} was added, not asked.")
+        body, older = replayed_body(asked, events, log.name, self._reader.table, self._device, self._memory)
+        if older and not self._said_older:
+            self._said_older = True
+            logger.warning(
+                "study %r: trial %d was asked by an older version; such asks are replayed with the fit that the log "
+                "recorded, and the search may have changed since.",
+                log.name,
+                id,
+            )
+        return Suggestion(id, body["decision"], (body["chosen"] or body["given"]) or None)
+
+
 def replayed_body(
     asked: Event, events: Sequence[Event], study: str, table: Mapping[str, type], device: torch.device, memory: int
 ) -> tuple[dict[str, Any], bool]:
@@ -155,46 +251,17 @@ def replayed_body(
 
     An ask of an older version is computed with the fit that it recorded: how fits are searched may have changed since.
     """
-    before, body = History(study, table, device), upcast(asked, study).body
+    reader, body = PartsReader(table), upcast(asked, study).body
+    before = History(study, reader)
     before.apply(event for event in events if event.seq <= body["read"])
     recorded = None if body["fit"] is None else decode(body["fit"], table)
     older = WRITTEN_IN in body or body["versions"]["windward"] != __version__
-    start = Start(before.hyperparameters)
+    start = Start(None if before.fit_body is None else reader.fit(before.fit_body))
     if recorded is not None and (body["kept"] or older):
         start = Start(recorded, keep=True, fitted=body["fitted"])
     request = Request(body["given"], body["fixed"], asked.at, before.seed, start, memory=memory)
-    return asked_body(before.policy, before.trials, request, body["read"])[0], older
-
-
-def recommendation(
-    call: str, policy: Policy, trials: Trials, request: Request, decision: Mapping[str, Value] | None
-) -> Recommendation:
-    """Return the best decision, or an assessment of this one, in the user's words and units."""
-    x = None if decision is None else trials.space.encode_decisions([decision])[0]
-    # A stream of its own per state of the log: asking for a recommendation never changes a suggestion.
-    known = max((trial.changed for trial in trials.rows if trial.context or trial.value is not None), default=0)
-    generator = torch.Generator().manual_seed(hash_seed(request.seed, 2**32 + known))
-    found = assess(policy, trials, request, x, generator)
-    if found is None:
-        waiting = trials.awaiting_context
-        if waiting:
-            one = len(waiting) == 1
-            counted = "1 value is here" if one else f"{len(waiting)} values are here"
-            raise TrialError(
-                f"{call}: {counted}, but {'it has not' if one else 'none has'} its whole context; use "
-                f"study.reveal({waiting[0].id}, {{...}})."
-            )
-        raise TrialError(f"{call}: nothing has arrived yet; tell a value (and its context) first.")
-    low, high = sorted(trials.sign * end for end in found.interval)
-    seen = policy.view(trials).space
-    return Recommendation(
-        decision=dict(decision) if decision is not None else trials.space.decode_decision(found.x),
-        value=trials.sign * found.value,
-        interval=(low, high),
-        contexts=tuple(seen.decode_context(point) for point in found.contexts.points),
-        reference=tuple(found.contexts.weights.tolist()),
-        adversary=tuple(found.weights.tolist()),
-    )
+    policy, trials = reader.policy(before.policy_body), trials_of(before, device)
+    return asked_body(policy, trials, request, body["read"])[0], older
 
 
 def device_name(device: torch.device) -> str:

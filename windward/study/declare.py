@@ -25,13 +25,14 @@ from typing import Any, Literal
 
 from windward import papers
 from windward.basics import arguments
-from windward.basics.codec import decode, encode, table_of, unreadable
+from windward.basics.codec import decode, table_of, unreadable
 from windward.basics.errors import ArgumentError, WindwardError, did_you_mean
 from windward.basics.speech import shown
 from windward.journal import Journal, check_name
 from windward.parts import OWN_PARTS
 from windward.policy import Policy
-from windward.space.parameters import Categorical, Integer, Linear, Real
+from windward.space.linear import Linear
+from windward.space.parameters import Categorical, Integer, Real
 from windward.space.space import Space
 from windward.study.study import Study
 
@@ -128,7 +129,7 @@ def _parameters(role: str, data: object) -> dict[str, Any]:
             )
         with _within(place):
             found[str(name)] = decode(entry, table)
-        if role == "decision" and not isinstance(found[str(name)], Categorical) and not {"low", "high"} <= set(entry):
+        if role == "decision" and not found[str(name)].choices and not {"low", "high"} <= set(entry):
             missing = " and ".join(f"{side} = ..." for side in ("low", "high") if side not in entry)
             raise ArgumentError(f"{place}: a decision needs both bounds; add {missing}.")
     return found
@@ -234,17 +235,3 @@ def declared_in_file(path: Path) -> Declaration:
         return declared(data)
     except WindwardError as error:
         raise type(error)(f"{path}: {error}") from error
-
-
-def declaration_of(study: Study) -> dict[str, Any]:
-    """Return a study's declaration as plain data."""
-    space = encode(study.space)
-    return {
-        "name": study.name,
-        "direction": study.direction,
-        "seed": study.seed,
-        "decision": space["decision"],
-        "context": space.get("context", {}),
-        "constraints": space.get("constraints", []),
-        "policy": encode(study.policy),
-    }

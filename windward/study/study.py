@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -16,19 +13,21 @@ import torch
 from windward import papers
 from windward.basics import arguments, budget
 from windward.basics.codec import decode, encode, table_of
-from windward.basics.errors import ArgumentError, JournalError, TrialError, WindwardError
+from windward.basics.errors import ArgumentError, WindwardError
 from windward.basics.speech import shown
-from windward.journal import Draft, Event, History, Journal, check_name, check_texts, open_journal, rules
+from windward.journal import Draft, History, Journal, check_name, check_texts, open_journal
 from windward.journal.events import VERSION
-from windward.journal.keys import asked_before, key_for
+from windward.journal.keys import key_for
 from windward.parts import OWN_PARTS
-from windward.policy import Policy, Request, check_policy
+from windward.policy import Policy, check_policy
+from windward.present.snapshot import Kept, Snapshot
 from windward.space.parameters import Value
 from windward.space.space import Space
-from windward.study.ask import Fit, asked_body, attempts, recommendation, replayed_body, start_of, turn
+from windward.study import tell as telling
+from windward.study.ask import Asker, trials_of
+from windward.study.log import Clock, Log, journal_of, utc_now
+from windward.study.reading import PartsReader
 from windward.study.run import Leftover, run_rounds
-from windward.study.tell import add_all, check_changes, check_news, known_rows, tell_all
-from windward.surrogate import Posterior
 from windward.trials.frame import dataframe
 from windward.trials.records import Outcome, Past, Recommendation, Suggestion, Tell, Trial
 from windward.trials.trials import Trials
@@ -37,18 +36,9 @@ from windward.version import __version__
 if TYPE_CHECKING:
     import pandas
 
-Clock = Callable[[], datetime]
+__all__ = ["Study", "utc_now"]
+
 Values = Mapping[str, Value]
-
-logger = logging.getLogger("windward")
-
-# Asks that lose the race against another process's ask this many times in a row give up with an error.
-MOST_RETRIES = 100
-
-
-def utc_now() -> datetime:
-    """Return the time now, in UTC: the default clock."""
-    return datetime.now(UTC)
 
 
 def _allowed(memory: int | None, device: str | torch.device) -> int:
@@ -103,7 +93,7 @@ class Study:
         seed = arguments.whole("Study", "seed", seed, low=0)
         check_name("Study", name, new=True)
         check_texts("Study", space)
-        policy.check(space, memory=_allowed(memory, device))
+        policy.check(space, sign=1.0 if direction == "maximize" else -1.0, memory=_allowed(memory, device))
         self._prepare(name, open_journal(journal), parts, clock, device, memory)
         body = {
             "v": VERSION,
@@ -116,8 +106,8 @@ class Study:
             "windward": __version__,
         }
         created = Draft("created", None, self._now(), body)
-        decode(body["policy"], self._table)  # a policy that cannot be read back is refused now
-        self._history.apply(self._journal.create(name, [created], key=key_for("Study", None)))
+        decode(body["policy"], self._reader.table)  # a policy that cannot be read back is refused now
+        self._log.create(created, key=key_for("Study", None))
 
     @classmethod
     def open(
@@ -131,14 +121,9 @@ class Study:
         memory: int | None = None,
     ) -> Study:
         """Return the study of this name, rebuilt from its log alone; `parts` are the classes of your own parts."""
-        check_name("Study.open", name)
-        if journal is None:
-            raise ArgumentError("Study.open(journal=None): give the journal the study is in.")
         study = cls.__new__(cls)
-        study._prepare(name, open_journal(journal, existing=True), parts, clock, device, memory)
-        study.sync()
-        if study._history.head == 0:
-            raise JournalError(f"study {shown(name)} is damaged: it has no events.")
+        study._prepare(name, journal_of(name, journal), parts, clock, device, memory)
+        study._log.read()
         return study
 
     def _prepare(
@@ -150,17 +135,13 @@ class Study:
         device: str | torch.device,
         memory: int | None,
     ) -> None:
-        if not callable(clock):
-            raise ArgumentError(f"Study(clock={shown(clock)}): give a function that returns the time.")
-        self._table = table_of(OWN_PARTS, parts)
-        self._journal, self._clock = journal, clock
+        self._reader = PartsReader(table_of(OWN_PARTS, parts))
         self._device = arguments.device("Study", device)
         self._memory = _allowed(memory, self._device)
-        self._history = History(name, self._table, self._device)
-        self._lock = threading.RLock()
-        self._posterior: Posterior | None = None  # of the last ask: saves the next one work, changes nothing
-        self._said_older = False  # that asks of an older version are replayed in their own way
-        self._now()  # a clock that does not work is refused now
+        self._log = Log(name, journal, clock=clock, reader=self._reader)
+        self._lock, self._now = self._log.lock, self._log.now
+        self._asker = Asker(self._log, self._reader, self._device, self._memory)
+        self._kept = Kept()  # what was assessed since the last event
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -177,7 +158,7 @@ class Study:
     @property
     def policy(self) -> Policy:
         """The policy in force."""
-        return self._history.policy
+        return self._reader.policy(self._history.policy_body)
 
     @property
     def direction(self) -> Literal["maximize", "minimize"]:
@@ -192,7 +173,7 @@ class Study:
     @property
     def journal(self) -> Journal:
         """Where the log is kept."""
-        return self._journal
+        return self._log.journal
 
     @property
     def memory(self) -> int:
@@ -205,19 +186,17 @@ class Study:
         return self._history.head
 
     def __repr__(self) -> str:
-        return f"Study({self.name!r}, {self._history.trials.counts()})"
+        return f"Study({self.name!r}, {self._log.trials.counts()})"
 
     def sync(self) -> None:
         """Read what other processes have written since the last call."""
-        with self._lock:
-            known = self._history
-            known.apply(self._journal.read(known.study, known.head, birth=known.birth))
+        self._log.sync()
 
     @property
     def trials(self) -> Trials:
         """All trials as this process knows them, in order of id; `sync()` reads what others have written."""
         with self._lock:
-            return self._history.trials
+            return trials_of(self._history, self._device)
 
     def pending(self, *, older_than: timedelta | None = None) -> list[Trial]:
         """Return the trials without a value that nobody has given up, those asked longer ago than `older_than`."""
@@ -242,56 +221,7 @@ class Study:
         """
         given = self._check_given("study.ask", context)
         fixed = self.space.check_decision("study.ask(fix=...)", {} if fix is None else fix, partial=True)
-        key = key_for("study.ask", key)
-        try:
-            return self._asked(key, given, fixed)
-        except BaseException:
-            with suppress(WindwardError):  # nobody need wait for an ask that failed; its own error is what counts
-                self._journal.lease(self.name, key, 0.0)
-            raise
-
-    def _asked(self, key: str, given: dict[str, Value], fixed: dict[str, Value]) -> Suggestion:
-        kept: tuple[Fit, Policy] | None = None  # of an attempt that lost the race
-        for _ in attempts(MOST_RETRIES):
-            self.sync()
-            if (before := asked_before(self._history, key, given, fixed)) is not None:
-                return before
-            with turn(self._journal, self.name, key):
-                answer, kept = self._attempt(key, given, fixed, kept)
-            if answer is not None:
-                return answer
-        raise JournalError(f"study.ask: other processes asked first {MOST_RETRIES} times in a row; try again.")
-
-    def _attempt(
-        self, key: str, given: dict[str, Value], fixed: dict[str, Value], kept: tuple[Fit, Policy] | None
-    ) -> tuple[Suggestion | None, tuple[Fit, Policy] | None]:
-        """Compute a suggestion and write it; None where another process asked meanwhile, and the fit to keep."""
-        self.sync()
-        with self._lock:
-            if (before := asked_before(self._history, key, given, fixed)) is not None:
-                return before, None
-            trials, read, policy = self.trials, self._history.head, self.policy
-            # Of another policy: it may mean something else by them.
-            known = kept[0] if kept is not None and policy == kept[1] else None
-            start = start_of(policy, trials, known or self._fit, keep=known is not None, previous=self._posterior)
-        now = self._now()
-        request = Request(given, fixed, now, self.seed, start, memory=self._memory)
-        body, posterior = asked_body(policy, trials, request, read)
-        fit = None if body["fit"] is None else decode(body["fit"], self._table)  # unreadable: refused unwritten
-        self._posterior = posterior
-        draft = Draft("asked", len(trials), now, body)
-        written = self._write(key, partial(list, [draft]), after=read, asks=len(trials))
-        if written is None:
-            # With the same hyper-parameters, take the other's pending decision into account.
-            return None, None if fit is None else (Fit(fit, body["fitted"]), policy)
-        trial = self._trial_of(key, written)  # of another call, where one with this key came first
-        mine = Suggestion(trial.id, dict(trial.decision), dict(trial.context) or None)
-        return asked_before(self._history, key, given, fixed) or mine, None
-
-    @property
-    def _fit(self) -> Fit | None:
-        known = self._history
-        return None if known.hyperparameters is None else Fit(known.hyperparameters, known.fitted, known.amended)
+        return self._asker.ask(key_for("study.ask", key), given, fixed)
 
     def ask_many(self, count: int) -> list[Suggestion]:
         """Return `count` decisions to try at once, each asked with the ones before it pending."""
@@ -299,22 +229,7 @@ class Study:
 
     def replay(self, id: int) -> Suggestion:
         """Recompute a trial's suggestion from the log alone: on the machine that made it, the same to the last bit."""
-        self.sync()
-        rules.find(self._history, "study.replay", id)
-        events = self._journal.read(self.name, birth=self._history.birth)
-        asked = next((event for event in events if event.kind == "asked" and event.trial == id), None)
-        if asked is None:
-            raise TrialError(f"study.replay: trial {id} was added, not asked.")
-        body, older = replayed_body(asked, events, self.name, self._table, self._device, self._memory)
-        if older and not self._said_older:
-            self._said_older = True
-            logger.warning(
-                "study %r: trial %d was asked by an older version; such asks are replayed with the fit that the log "
-                "recorded, and the search may have changed since.",
-                self.name,
-                id,
-            )
-        return Suggestion(id, body["decision"], (body["chosen"] or body["given"]) or None)
+        return self._asker.replay(id)
 
     # -- telling ---------------------------------------------------------------------------------------------------
 
@@ -324,9 +239,7 @@ class Study:
         A context that was given at `ask`, or chosen by the policy, may have turned out otherwise: the trial keeps both,
         `context_planned` and `context`. What was seen once is corrected with `amend`.
         """
-        clean = check_news(self.space, "study.reveal", context)
-        now = self._now()
-        self._write(key_for("study.reveal", None), lambda: rules.reveal(self._history, "study.reveal", id, clean, now))
+        telling.reveal(self._log, id, context)
 
     def tell(
         self,
@@ -345,14 +258,11 @@ class Study:
         A call with a `key` that wrote something counts once, even after an amendment; one that said only what the log
         says leaves no trace, and its key stays free.
         """
-        (error,) = self.tell_many([Tell(id, value, context, noise, decision, key)])
-        if error is not None:
-            raise error
+        telling.tell(self._log, Tell(id, value, context, noise, decision, key))
 
     def tell_many(self, tells: Sequence[Tell]) -> list[WindwardError | None]:
         """Tell several values in one transaction, each decided for itself; return what was wrong with each, or None."""
-        with self._lock:
-            return tell_all(self._history, tells, self._now(), self._write)
+        return telling.tell_many(self._log, tells)
 
     def lose(self, id: int, reason: str) -> None:
         """Give a trial up: it will not be asked again at once. A value told later still counts.
@@ -360,9 +270,7 @@ class Study:
         A value that was told without its whole context is set aside (`Trial.set_aside`): it counts again once the context
         is revealed or the value is told again.
         """
-        arguments.text("study.lose", "reason", reason)
-        now = self._now()
-        self._write(key_for("study.lose", None), lambda: rules.lose(self._history, "study.lose", id, reason, now))
+        telling.lose(self._log, id, reason)
 
     def amend(
         self,
@@ -375,12 +283,7 @@ class Study:
         reason: str | None = None,
     ) -> None:
         """Correct what was told or revealed, or why a trial was lost: the log keeps both, the study goes on with the new."""
-        call = "study.amend"
-        changes = check_changes(
-            self._history, value=value, context=context, noise=noise, decision=decision, reason=reason
-        )
-        now = self._now()
-        self._write(key_for(call, None), lambda: rules.amend(self._history, call, id, changes, now))
+        telling.amend(self._log, id, value=value, context=context, noise=noise, decision=decision, reason=reason)
 
     def add(
         self,
@@ -392,9 +295,7 @@ class Study:
         at: datetime | None = None,
     ) -> int:
         """Add a finished trial from elsewhere, such as history, and return its id; `at` is when it happened."""
-        (id,) = self._added("study.add", [Past(decision, value, context, noise, at)], again=True)
-        assert id is not None
-        return id
+        return telling.add(self._log, Past(decision, value, context, noise, at))
 
     def add_many(self, rows: Sequence[Past], *, again: bool = False) -> list[int | None]:
         """Add finished trials in one transaction; return the id of each, None where it is there already.
@@ -402,25 +303,19 @@ class Study:
         A row is there already where a trial says the same: decision, context, value and noise, and the date where both have
         one. Two equal rows are two trials. With `again` every row is added.
         """
-        return self._added("study.add_many", rows, again=again)
+        return telling.add_many(self._log, rows, again=again)
 
     def known_rows(self, rows: Sequence[Past]) -> list[bool]:
         """Return which rows `add_many` would leave out, because they are there already."""
-        self.sync()
-        with self._lock:
-            return known_rows(self._history, rows)
-
-    def _added(self, call: str, rows: Sequence[Past], *, again: bool) -> list[int | None]:
-        with self._lock:
-            return add_all(call, self._history, rows, self._now(), self._write, again=again)
+        return telling.known_rows(self._log, rows)
 
     def use(self, policy: Policy) -> None:
         """Go on with another policy; what was asked and told stays."""
         check_policy("study.use", policy)
-        policy.check(self.space, memory=self._memory)
+        policy.check(self.space, sign=self._history.sign, memory=self._memory)
         draft = Draft("policy_set", None, self._now(), {"v": VERSION, "policy": encode(policy)})
-        decode(draft.body["policy"], self._table)
-        self._write(key_for("study.use", None), lambda: [draft])
+        decode(draft.body["policy"], self._reader.table)
+        self._log.append(key_for("study.use", None), lambda history: history.checked([draft]))
 
     # -- deciding --------------------------------------------------------------------------------------------------
 
@@ -429,20 +324,31 @@ class Study:
 
         No imagined value is used. `context` is what is known of the context it will meet.
         """
-        return self._assessed("study.recommend", None, context)
+        given = self._check_given("study.recommend", context)
+        return self.snapshot().recommendation("study.recommend", context=given)
 
     def assess(self, decision: Values, *, context: Values | None = None) -> Recommendation:
         """Return the value, interval and adversary of one decision, by the posterior of what has arrived."""
-        return self._assessed("study.assess", self.space.check_decision("study.assess", decision), context)
+        clean, given = self.space.check_decision("study.assess", decision), self._check_given("study.assess", context)
+        return self.snapshot().recommendation("study.assess", decision=clean, context=given)
 
-    def _assessed(self, call: str, decision: Values | None, context: Values | None) -> Recommendation:
-        given = self._check_given(call, context)
+    def snapshot(self) -> Snapshot:
+        """Return the study as it is in its journal now, for whoever shows it; it does not change when the study does."""
         self.sync()
         with self._lock:
-            policy, trials = self.policy, self.trials
-        # Fitted from cold: what is recommended depends on the data and the policy, not on the fits along the way.
-        request = Request(given, {}, self._now(), self.seed, memory=self._memory)
-        return recommendation(call, policy, trials, request, decision)
+            return Snapshot(
+                name=self.name,
+                space=self.space,
+                policy=self.policy,
+                direction=self.direction,
+                seed=self.seed,
+                trials=self.trials,
+                revision=self.revision,
+                now=self._now(),
+                memory=self._memory,
+                kept=self._kept,
+                events=partial(self.journal.read, self.name, birth=self._history.birth),
+            )
 
     def run(
         self,
@@ -476,38 +382,9 @@ class Study:
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _now(self) -> datetime:
-        now = self._clock()
-        if not isinstance(now, datetime) or now.tzinfo is None:
-            raise ArgumentError(
-                f"Study(clock=...): the clock must return a datetime with a time zone, got {shown(now)}."
-            )
-        return now.astimezone(UTC)
-
-    def _write(
-        self, key: str, decide: Callable[[], list[Draft]], *, after: int | None = None, asks: int | None = None
-    ) -> list[Event] | None:
-        """Append what `decide` returns, decided inside the transaction on everything written before it."""
-
-        def decided(unread: Iterable[Event]) -> list[Draft]:
-            self._history.apply(unread)
-            drafts = decide()
-            self._history.check_drafts(drafts)
-            return drafts
-
-        with self._lock:
-            seen = self._history.head if after is None else min(after, self._history.head)
-            events = self._journal.append(
-                self.name, decided, key=key, after=seen, birth=self._history.birth, expected_asks=asks
-            )
-            if events is not None:
-                self._history.apply(events)
-            return events
-
-    def _trial_of(self, key: str, events: list[Event]) -> Trial:
-        (id,) = (event.trial for event in events if event.key == key)
-        assert id is not None
-        return self._history[id]
+    @property
+    def _history(self) -> History:
+        return self._log.history
 
     def _check_given(self, call: str, context: Values | None) -> dict[str, Value]:
         return self.space.check_context(call, {} if context is None else context, partial=True)

@@ -1,93 +1,138 @@
-"""Telling values, one or many in one transaction, and the checks of what is told, revealed, amended or added.
+"""Telling values, one or many in one transaction, and what else a person says about trials: reveal, lose, amend, add.
 
-A commit waits for the disk, so a hundred values told one by one wait a hundred times; told together, once. Each is decided
-for itself: one that is wrong is refused and the others are written.
+Each call checks what was given, then decides inside the journal's transaction what to write, on everything that was written
+before it. A commit waits for the disk, so a hundred values told one by one wait a hundred times; told together, once. Each is
+decided for itself: one that is wrong is refused and the others are written. Nothing here needs torch.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-import numbers
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from windward.basics import arguments
 from windward.basics.errors import ArgumentError, WindwardError
 from windward.basics.speech import shown
 from windward.journal import Draft, History, rules
-from windward.journal.events import numbered_keys
 from windward.journal.fingerprints import fingerprint
-from windward.journal.keys import check_told, key_for, with_call
+from windward.journal.fold import Checked, Scratch
+from windward.journal.keys import check_told, key_for, signed
 from windward.space.parameters import Value
 from windward.space.space import Space
+from windward.study.log import Log
 from windward.trials.records import Past, Tell
 
 Values = Mapping[str, Value]
-Entry = tuple[int, str, dict[str, Any]]  # the place of a tell, its key, its checked fields
-Write = Callable[[str, Callable[[], list[Draft]]], object]
 
 
-def tell_all(history: History, tells: Sequence[Tell], now: datetime, write: Write) -> list[WindwardError | None]:
+@dataclass(frozen=True)
+class Entry:
+    """A tell that was checked for itself: its id, its key, and what it says as the log stores it."""
+
+    id: int
+    key: str
+    said: dict[str, Any]
+
+
+def tell(log: Log, one: Tell) -> None:
+    """Tell one value; see `Study.tell`."""
+    (error,) = tell_many(log, [one])
+    if error is not None:
+        raise error
+
+
+def tell_many(log: Log, tells: Sequence[Tell]) -> list[WindwardError | None]:
     """Write what is right of some tells; return what was wrong with each, None where it is in the journal."""
-    if (
-        isinstance(tells, str | Mapping)
-        or not isinstance(tells, Sequence)
-        or not all(isinstance(t, Tell) for t in tells)
-    ):
-        raise ArgumentError(f"study.tell_many(tells={shown(tells)}): give a list of Tell(id, value, ...).")
-    errors: list[WindwardError | None] = [None] * len(tells)
-    waiting: list[Entry] = []
-    for place, one in enumerate(tells):
+    with log.lock:
+        now = log.now()
+        if (
+            isinstance(tells, str | Mapping)
+            or not isinstance(tells, Sequence)
+            or not all(isinstance(t, Tell) for t in tells)
+        ):
+            raise ArgumentError(f"study.tell_many(tells={shown(tells)}): give a list of Tell(id, value, ...).")
+        # Keys are made here, once: the journal may have the tells decided again.
+        entries = [_entry(log.history, one) for one in tells]
+        wrong = [entry for entry in entries if isinstance(entry, WindwardError)]
+        if len(wrong) == len(entries):
+            return list(wrong)
+        return log.write(key_for("study.tell", None), partial(decide, tells=entries, now=now))
+
+
+def decide(
+    history: History, tells: Sequence[Entry | WindwardError], now: datetime
+) -> tuple[Checked, list[WindwardError | None]]:
+    """Return what to write for some tells, and what is wrong with each. A tell sees those before it."""
+    scratch, errors = Scratch(history), list[WindwardError | None]()
+    for one in tells:
+        if not isinstance(one, Entry):  # it is wrong whatever the log says
+            errors.append(one)
+            continue
         try:
-            waiting.append((place, key_for("study.tell", one.key), _clean(history, one)))
+            drafts = _drafts(scratch.history, one, now)
         except WindwardError as error:
-            errors[place] = error
-    while waiting:
-        # Of two about the same trial, or with the same key, the second must see the first: it waits for the next one.
-        batch, later, seen = list[Entry](), list[Entry](), set[int | str]()
-        for entry in waiting:
-            id: object = tells[entry[0]].id  # numpy's numbers, too, are ids
-            marks: set[int | str] = {entry[1]}
-            if isinstance(id, numbers.Integral):  # what is no id at all is refused by itself
-                marks.add(int(id))
-            (later if marks & seen else batch).append(entry)
-            seen |= marks
-        waiting = later
-        _write_batch(history, tells, batch, errors, now, write)
-    return errors
+            errors.append(error)
+            continue
+        scratch.take(drafts)
+        errors.append(None)
+    return scratch.drafts, errors
 
 
-def _write_batch(
-    history: History,
-    tells: Sequence[Tell],
-    batch: Sequence[Entry],
-    errors: list[WindwardError | None],
-    now: datetime,
-    write: Write,
+def _drafts(history: History, one: Entry, now: datetime) -> list[Draft]:
+    if one.key in history.calls:  # the same call again, unless it is another one
+        check_told(history, one.key, one.id, one.said)
+        return []
+    return signed(rules.tell(history, "study.tell", one.id, now, **one.said), one.key, one.said)
+
+
+def _entry(history: History, one: Tell) -> Entry | WindwardError:
+    try:
+        return Entry(one.id, key_for("study.tell", one.key), _clean(history, one))
+    except WindwardError as error:
+        return error
+
+
+def reveal(log: Log, id: int, context: Values) -> None:
+    """Say what the context of a trial is; see `Study.reveal`."""
+    call = "study.reveal"
+    clean, now = _check_news(log.space, call, context), log.now()
+    _write(log, call, lambda history: rules.reveal(history, call, id, clean, now))
+
+
+def lose(log: Log, id: int, reason: str) -> None:
+    """Give a trial up; see `Study.lose`."""
+    call = "study.lose"
+    text, now = arguments.text(call, "reason", reason), log.now()
+    _write(log, call, lambda history: rules.lose(history, call, id, text, now))
+
+
+def amend(
+    log: Log,
+    id: int,
+    *,
+    value: float | None = None,
+    context: Values | None = None,
+    noise: float | None = None,
+    decision: Values | None = None,
+    reason: str | None = None,
 ) -> None:
-    def decide() -> list[Draft]:
-        drafts: list[Draft] = []
-        for place, key, clean in batch:
-            id, errors[place] = tells[place].id, None  # None: the journal may have this decided again
-            try:
-                if key in history.calls:  # the same call again, unless it is another one
-                    check_told(history, key, id, clean)
-                    continue
-                found = rules.tell(history, "study.tell", id, now, **clean)
-            except WindwardError as error:
-                errors[place] = error
-                continue
-            found, keys = with_call(found, key, clean), numbered_keys(key, len(found))
-            drafts += [replace(draft, key=own) for draft, own in zip(found, keys, strict=True)]
-        return drafts
-
-    write(key_for("study.tell", None), decide)
+    """Correct what was told or revealed, or why a trial was lost; see `Study.amend`."""
+    call = "study.amend"
+    changes = _check_changes(log.history, value=value, context=context, noise=noise, decision=decision, reason=reason)
+    now = log.now()
+    _write(log, call, lambda history: rules.amend(history, call, id, changes, now))
 
 
-def check_news(space: Space, call: str, context: Values) -> dict[str, Value]:
+def _write(log: Log, call: str, decide: Callable[[History], list[Draft]]) -> None:
+    log.append(key_for(call, None), lambda history: history.checked(decide(history)))
+
+
+def _check_news(space: Space, call: str, context: Values) -> dict[str, Value]:
     """Return a context, whole or in part, that says something."""
     clean = space.check_context(call, context, partial=True)
     if not clean:
@@ -95,7 +140,7 @@ def check_news(space: Space, call: str, context: Values) -> dict[str, Value]:
     return clean
 
 
-def check_changes(
+def _check_changes(
     history: History,
     *,
     value: float | None,
@@ -109,7 +154,7 @@ def check_changes(
     if value is not None:
         changes["values"] = {history.outcome: arguments.number(call, "value", value)}
     if context is not None:
-        changes["context"] = check_news(history.space, call, context)
+        changes["context"] = _check_news(history.space, call, context)
     if noise is not None:
         changes["noise"] = _check_noise(history, call, noise)
     if decision is not None:
@@ -121,30 +166,39 @@ def check_changes(
     return changes
 
 
-def add_all(
-    call: str, history: History, rows: Sequence[Past], now: datetime, write: Write, *, again: bool
-) -> list[int | None]:
+def add(log: Log, row: Past) -> int:
+    """Add one finished trial, even where it is there already; return its id."""
+    (id,) = add_many(log, [row], again=True, call="study.add")
+    assert id is not None
+    return id
+
+
+def add_many(log: Log, rows: Sequence[Past], *, again: bool = False, call: str = "study.add_many") -> list[int | None]:
     """Add the finished trials that are not in the log yet, or all with `again`; return their ids, None for the others."""
-    arguments.flag(call, "again", again)
-    clean, new, first = _checked_rows(history, call, rows), list[bool](), [0]
+    with log.lock:
+        now = log.now()
+        arguments.flag(call, "again", again)
+        clean = _checked_rows(log.history, call, rows)
 
-    def decide() -> list[Draft]:
-        new[:], first[0] = [True] * len(clean) if again else _new(history, clean), len(history)
-        return rules.add(history, [row for row, wanted in zip(clean, new, strict=True) if wanted], now)
+        def added(history: History) -> tuple[Checked, list[int | None]]:
+            new = [True] * len(clean) if again else _new(history, clean)
+            ids = itertools.count(len(history))
+            drafts = rules.add(history, [row for row, wanted in zip(clean, new, strict=True) if wanted], now)
+            return history.checked(drafts), [next(ids) if wanted else None for wanted in new]
 
-    write(key_for(call, None), decide)
-    ids = itertools.count(first[0])
-    return [next(ids) if wanted else None for wanted in new]
+        return log.write(key_for(call, None), added)
 
 
-def known_rows(history: History, rows: Sequence[Past]) -> list[bool]:
+def known_rows(log: Log, rows: Sequence[Past]) -> list[bool]:
     """Return which finished trials are in the log already; equal ones are counted."""
-    return [not new for new in _new(history, _checked_rows(history, "study.known_rows", rows))]
+    log.sync()
+    with log.lock:
+        return [not new for new in _new(log.history, _checked_rows(log.history, "study.known_rows", rows))]
 
 
 def _new(history: History, rows: Sequence[dict[str, Any]]) -> list[bool]:
     left = history.imported.left()
-    for trial in history.trials.arrived:  # told here, or amended since: a file may hold these rows too
+    for trial in history.ledger.arrived:  # told here, or amended since: a file may hold these rows too
         mark = fingerprint(trial.decision, trial.context, trial.value, trial.noise)
         if mark != history.marks.get(trial.id):
             left.count(mark, None)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from windward.basics.budget import BLOCK
 from windward.beliefs.beliefs import PosteriorMean
-from windward.beliefs.scores import acquisition, length
+from windward.beliefs.scores import length
 from windward.contexts import Contexts
-from windward.feedback import fit_arrived
-from windward.objectives.protocol import Reduction
-from windward.objectives.satisficing import Satisficing, reported
-from windward.policy import SAMPLES, Policy, Request, check_memory
+from windward.objectives.protocol import Displaying, Reduction
+from windward.objectives.situation import Situation
+from windward.policy import SAMPLES, Policy
 from windward.search.region import Region
-from windward.surrogate import Believed, Posterior
+from windward.suggest.prepare import Request, arrived_only, prepare
+from windward.surrogate import Posterior
 from windward.trials.trials import Trials
 
 # Posterior samples as functions behind an interval, and its two quantiles.
@@ -26,52 +26,69 @@ INTERVAL = (0.05, 0.95)
 
 @dataclass(frozen=True)
 class Assessment:
-    """One decision `"d"` by the posterior: its value, a 90 % interval, the contexts and the weights it is guarded against."""
+    """One decision `"d"` by the posterior of what has arrived: its value, a 90 % interval, what it is guarded against.
+
+    Numbers are oriented so that more is better, and shown as a person sees them. `situation` and `reduction` are what they
+    come from: figures draw from the very same.
+    """
 
     x: Tensor
     value: float
     interval: tuple[float, float]
-    contexts: Contexts
-    weights: Tensor
+    weights: Tensor  # "n", the distribution it is guarded against
+    situation: Situation
+    reduction: Reduction
+    policy: Policy
+
+    @property
+    def contexts(self) -> Contexts:
+        """The contexts that it was judged on."""
+        return self.situation.contexts
 
 
 def assess(
-    policy: Policy, trials: Trials, request: Request, x: Tensor | None, generator: torch.Generator
+    policy: Policy,
+    trials: Trials,
+    request: Request,
+    x: Tensor | None,
+    generator: torch.Generator,
+    posterior: Posterior | None = None,
 ) -> Assessment | None:
     """Assess the decision `x` `"d"`, or the best one where None; no imagined value is used.
 
-    Returns None where nothing has arrived, or where no context is declared or seen.
+    `posterior` is that of what has arrived, where it is known already. Returns None where nothing has arrived, or where no
+    context is declared or seen.
     """
-    policy, trials = policy.oriented(trials.sign), policy.view(trials)
-    check_memory(policy.reporting, trials, request, samples=SAMPLES)
-    space = trials.space
-    contexts = policy.context_model(space, trials, request.known(space), generator)
-    if contexts is None or not trials.arrived:
+    ready = prepare(policy, trials, request, generator, samples=SAMPLES)
+    if ready.contexts is None or not ready.trials.arrived:
         return None
-    contexts = contexts.to(trials.device)
-    posterior = fit_arrived(trials, policy.surrogate, request.start)
-    objective = policy.report.objective or policy.objective
-    reduction = objective.bind(contexts, trials.contexts_seen)
-    score = PosteriorMean()(Believed(posterior), trials, contexts, generator)
-    if x is None and policy.report.candidates == "evaluated":
-        evaluated = trials.dataset.x
-        x = evaluated[score(reduction, evaluated).argmax()].cpu()
-    elif x is None:
-        value = acquisition(score, reduction, trials.device)
-        x = policy.maximize(value, Region(space, hints=trials.dataset.x.cpu()), generator)
-    found = _assessed(x, posterior, contexts, reduction, generator)
-    if isinstance(
-        objective, Satisficing
-    ):  # a missed target is pushed down for the search; a person is shown by how much
-        numbers = torch.tensor([found.interval[0], found.value, found.interval[1]], dtype=torch.float64)
-        low, value, high = reported(numbers, objective.target).tolist()
-        found = replace(found, value=value, interval=(min(low, value, high), max(low, value, high)))
-    return found
+    policy, trials = ready.policy, ready.trials
+    situation = arrived_only(ready, posterior)
+    reduction = policy.reported.bind(situation)
+    if x is None:
+        x = best_by_mean(policy, situation, reduction, generator)
+    value, weights = _guarded(x, situation, reduction)
+    with torch.no_grad():
+        draws = _draws(x, situation, reduction, generator)
+    low, high = draws.quantile(torch.tensor(INTERVAL, dtype=draws.dtype, device=draws.device)).tolist()
+    if isinstance(policy.reported, Displaying):
+        low, value, high = policy.reported.displayed(torch.tensor([low, value, high], dtype=torch.float64)).tolist()
+        low, high = min(low, value, high), max(low, value, high)
+    return Assessment(x, value, (low, high), weights, situation, reduction, policy)
 
 
-def _assessed(
-    x: Tensor, posterior: Posterior, contexts: Contexts, reduction: Reduction, generator: torch.Generator
-) -> Assessment:
+def best_by_mean(policy: Policy, situation: Situation, reduction: Reduction, generator: torch.Generator) -> Tensor:
+    """Return the decision to deploy by the posterior mean, among the policy's candidates; `"d"`."""
+    acquisition = PosteriorMean()(situation, reduction, generator)
+    evaluated = situation.trials.dataset.x
+    if policy.report.candidates == "evaluated":
+        return evaluated[acquisition(evaluated).argmax()].cpu()
+    return policy.maximize(acquisition, Region(situation.trials.space, hints=evaluated.cpu()), generator)
+
+
+def _guarded(x: Tensor, situation: Situation, reduction: Reduction) -> tuple[float, Tensor]:
+    """Return the value of a decision at the posterior mean, and the distribution that it is guarded against."""
+    posterior, contexts = situation.posterior, situation.contexts
     values = posterior.marginals(x[None], contexts.points)[0].detach().requires_grad_()
     extra = None
     if reduction.extra == "lower":
@@ -82,10 +99,7 @@ def _assessed(
     # Danskin: the gradient of a worst case in the values is the distribution that attains it.
     (pull,) = torch.autograd.grad(value.sum(), values)
     weights = _distribution(pull[0], contexts)
-    with torch.no_grad():
-        draws = _draws(x, posterior, contexts, reduction, generator)
-    low, high = draws.quantile(torch.tensor(INTERVAL, dtype=draws.dtype, device=draws.device)).tolist()
-    return Assessment(x, float(value.detach()), (low, high), contexts, weights)
+    return float(value.detach()), weights
 
 
 def _distribution(pull: Tensor, contexts: Contexts) -> Tensor:
@@ -99,10 +113,9 @@ def _distribution(pull: Tensor, contexts: Contexts) -> Tensor:
     return contexts.weights
 
 
-def _draws(
-    x: Tensor, posterior: Posterior, contexts: Contexts, reduction: Reduction, generator: torch.Generator
-) -> Tensor:
+def _draws(x: Tensor, situation: Situation, reduction: Reduction, generator: torch.Generator) -> Tensor:
     """Return the objective over posterior samples of f; `"s"`."""
+    posterior, contexts = situation.posterior, situation.contexts
     if reduction.extra != "slopes":
         size = max(1, BLOCK // len(contexts))
         draws = contexts.weights.new_empty(SAMPLES)

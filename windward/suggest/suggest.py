@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from windward.beliefs.scores import acquisition
-from windward.feedback import Censor
-from windward.policy import Policy, Request, check_memory
-from windward.rules.contexts import Nature
+from windward.policy import Policy
 from windward.search.region import Region
+from windward.suggest.prepare import Request, prepare
 from windward.surrogate import Hyperparameters, Posterior
 from windward.trials.trials import Trials
 
@@ -32,23 +30,20 @@ class Proposal:
 
 def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.Generator) -> Proposal:
     """Return the next decision: a pure function of its arguments and the generator's state."""
-    policy, trials = policy.oriented(trials.sign), policy.view(trials)
-    check_memory(policy, trials, request)
-    space = trials.space
-    contexts = policy.context_model(space, trials, request.known(space), generator)
-    region = Region(space, request.fixed, avoid=_avoided(policy, trials, request), hints=_hints(trials))
+    ready = prepare(policy, trials, request, generator)
+    policy, trials, contexts, space = ready.policy, ready.trials, ready.contexts, ready.trials.space
+    region = Region(space, dict(request.fixed), avoid=_avoided(policy, trials, request), hints=_hints(trials))
     stand_in = None if contexts is None or not space.context else contexts.draw(generator)
     round = len(trials) if request.round is None else request.round
     if contexts is None or not trials.arrived or round < policy.design.rounds(space):
         x = policy.design(round, replace(region, avoid=None, hints=None), request.seed)
         # Where a rule chooses contexts, those of the design are drawn: there is nothing to choose by yet.
-        return Proposal(x, None if isinstance(policy.context_rule, Nature) else stand_in, stand_in, None)
-    contexts = contexts.to(trials.device)
+        return Proposal(x, stand_in if policy.context_rule.chooses else None, stand_in, None)
     believed = policy.feedback(trials, policy.surrogate, request.now, request.start)
-    reduction = policy.objective.bind(contexts, trials.contexts_seen)
-    score = policy.belief(believed, trials, contexts, generator)
-    x = policy.maximize(acquisition(score, reduction, trials.device), region, generator)
-    context = policy.context_rule(x, believed.posterior, trials, contexts, generator)
+    situation = ready.believing(believed)
+    reduction = policy.objective.bind(situation)
+    x = policy.maximize(policy.belief(situation, reduction, generator), region, generator)
+    context = policy.context_rule(x, situation, generator)
     chosen = None if context is None else context.cpu()
     return Proposal(x, chosen, stand_in, believed.posterior.hyperparameters, believed.arrived)
 
@@ -58,7 +53,7 @@ def _avoided(policy: Policy, trials: Trials, request: Request) -> Tensor:
 
     The same decision for another context is no repetition, where the context is given beforehand.
     """
-    if isinstance(policy.feedback, Censor):
+    if policy.feedback.fills_pending:
         return trials.decisions(())
     given = request.given.items()
     return trials.decisions(

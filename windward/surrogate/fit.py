@@ -11,10 +11,12 @@ from windward.basics import arguments
 from windward.basics.budget import Need, Sizes
 from windward.basics.errors import ArgumentError, SolverError
 from windward.basics.speech import shown
+from windward.space import Roles
 from windward.surrogate.kernel import KERNELS, KernelName, kernel_value, squared_distances
 from windward.surrogate.likelihood import LEAST_NOISE, MANY, NOISE_PRIOR, Likelihood, length_scale_prior
 from windward.surrogate.needs import posterior_needs
 from windward.surrogate.posterior import GaussianPosterior, Hyperparameters
+from windward.surrogate.protocol import NO_START, Start
 from windward.surrogate.scaling import Outcome, Standardize
 from windward.trials.trials import Dataset
 
@@ -63,9 +65,21 @@ class GaussianProcess:
         """Return what the matrices of a fit, of its predictions and of its samples take; see `posterior_needs`."""
         return posterior_needs(self.kernel, sizes)
 
-    def fit(self, data: Dataset, start: Hyperparameters | None = None) -> GaussianPosterior:
-        """Return the posterior at the most probable hyper-parameters, searched from the prior's mode and from `start`."""
-        return self.at(data, self.fitted(data, start))
+    def fit(self, data: Dataset, start: Start = NO_START) -> GaussianPosterior:
+        """Return the posterior at the most probable hyper-parameters, searched from the prior's mode and from `start`.
+
+        Where `start` says so its hyper-parameters are taken as they are: see `grown`.
+        """
+        if not start.keep or start.hyperparameters is None:
+            return self.at(data, self.fitted(data, start.hyperparameters))
+        previous = start.previous if isinstance(start.previous, GaussianPosterior) else None
+        return self.grown(data, start.hyperparameters, start.fitted, previous)
+
+    def check(self, roles: Roles) -> None:
+        """Refuse fixed length-scales that are too many for these columns: now, not rounds later."""
+        none = torch.zeros(0, dtype=torch.float64)
+        x, c = (torch.zeros(0, len(groups), dtype=torch.float64) for groups in (roles.x_groups, roles.c_groups))
+        self.fit(Dataset(x, c, none, none, roles))
 
     def fitted(self, data: Dataset, start: Hyperparameters | None = None) -> Hyperparameters:
         """Return the hyper-parameters that `fit` would use."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from windward.contexts import Contexts
+from windward.space import Roles
 from windward.surrogate.posterior import Hyperparameters
 from windward.surrogate.slopes import ContextSlopes
 from windward.trials.trials import Dataset
@@ -65,15 +66,6 @@ class Drafting(Protocol):
     def draft(self) -> Posterior: ...
 
 
-@runtime_checkable
-class Surrogate(Protocol):
-    """A model of f. `fit` searches hyper-parameters, warm from `start`; `at` takes them as they are."""
-
-    def fit(self, data: Dataset, start: Hyperparameters | None = None) -> Posterior: ...
-
-    def at(self, data: Dataset, hyperparameters: Hyperparameters) -> Posterior: ...
-
-
 @dataclass(frozen=True)
 class Start:
     """Hyper-parameters from an earlier fit: to search from, or (`keep`) to use as they are.
@@ -86,6 +78,26 @@ class Start:
     keep: bool = False
     fitted: int = 0
     previous: Posterior | None = None
+
+
+# A search from nothing.
+NO_START = Start()
+
+
+@runtime_checkable
+class Surrogate(Protocol):
+    """A model of f.
+
+    `fit` searches hyper-parameters, warm from those of `start`, or takes them as they are where it says `keep`. `due` says
+    whether those of a fit that knew the events up to `fitted` are to be searched again. `check` refuses data of these columns
+    that it cannot be fitted to, before there are any.
+    """
+
+    def fit(self, data: Dataset, start: Start = NO_START) -> Posterior: ...
+
+    def due(self, data: Dataset, fitted: int) -> bool: ...
+
+    def check(self, roles: Roles) -> None: ...
 
 
 @dataclass(frozen=True)

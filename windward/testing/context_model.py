@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from windward.contexts import ContextModel, Contexts
-from windward.space.parameters import Categorical, Integer, Value
-from windward.space.space import Space
+from windward.space import Space, Value
 from windward.testing.holding import even, require, require_own_randomness
 from windward.trials.records import Trial
 from windward.trials.trials import Trials
@@ -24,8 +23,8 @@ def check_context_model(model: ContextModel, space: Space, *, seed: int = 0) -> 
     The points are finite, one column each, inside the declared bounds, whole where a context is a whole number, one choice
     where it is a category; the weights are a distribution; the same generator gives the same points, and no other is drawn
     from; every point agrees with what is given, and a context that is given whole is one point of weight one. Where nothing
-    has been seen and something has no bounds, the model may return None. A model that ignores contexts, such as
-    `NoContext`, keeps fewer promises.
+    has been seen and something has no bounds, the model may return None. It makes no more points than `most_points` says. A
+    `blind` model keeps that promise alone.
 
     >>> import windward as ww
     >>> space = ww.Space({"x": ww.Real(0, 1)}, {"demand": ww.Real(0, 9), "visits": ww.Integer(0, 5)})
@@ -41,6 +40,10 @@ def check_context_model(model: ContextModel, space: Space, *, seed: int = 0) -> 
                 count == 0 and not bounded,
                 f"{model!r} gave None after {count} contexts; there is somewhere to put points.",
             )
+            continue
+        most = model.most_points(space, count)
+        require(len(contexts) <= most, f"{model!r} made {len(contexts)} points, and most_points says {most}.")
+        if model.blind:  # its points mean nothing
             continue
         _check_points(model, space, contexts)
         again = _made(model, space, trials, None, seed)
@@ -69,10 +72,10 @@ def _legal(space: Space, point: Tensor) -> Tensor:
     point = point.clone()
     for name, parameter in space.context.items():
         columns = space.context_columns[name]
-        if isinstance(parameter, Categorical):
+        if parameter.choices:
             chosen = int(point[columns].argmax())
             point[columns] = torch.eye(parameter.width, dtype=torch.float64)[chosen]
-        elif isinstance(parameter, Integer) and not parameter.log:
+        elif parameter.step == 1 and not parameter.log:
             point[columns] = point[columns].round()
     return point
 
@@ -112,10 +115,10 @@ def _check_points(model: ContextModel, space: Space, contexts: Contexts) -> None
     )
     for name, parameter in space.context.items():
         column = points[:, space.context_columns[name]]
-        if isinstance(parameter, Categorical):
+        if parameter.choices:
             chosen = ((column == 0.0) | (column == 1.0)).all() and (column.sum(-1) == 1.0).all()
             require(chosen, f"{model!r} gave a point that is not one choice of {name!r}.")
-        elif isinstance(parameter, Integer) and not parameter.log:
+        elif parameter.step == 1 and not parameter.log:
             require((column == column.round()).all(), f"{model!r} gave a point where {name!r} is not a whole number.")
 
 

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from windward.contexts import Contexts
-from windward.space.parameters import Real
-from windward.space.space import Space
-from windward.surrogate import Posterior, Surrogate
+from windward.space import Real, Space
+from windward.surrogate import Posterior, Start, Surrogate
 from windward.testing.holding import even, normal, require, require_own_randomness
 from windward.trials.trials import Dataset
 
@@ -28,13 +27,15 @@ def check_surrogate(
 
     Marginals have the leading shape of the decisions and deviations above zero; means alone are theirs; samples and paths
     have their moments; a path is one function; an average has the mean of the marginals and the deviation of the samples;
-    gradients are those of differences; what is imagined moves no mean and raises no deviation, and an observation draws the
-    mean to itself. `tolerance` is for numbers that two ways of computing must share, relative to the outcome's scale.
+    gradients are those of differences; a fit that keeps the hyper-parameters of the first is the first; what is imagined
+    moves no mean and raises no deviation, and an observation draws the mean to itself. `tolerance` is for numbers that two
+    ways of computing must share, relative to the outcome's scale.
 
     >>> import windward as ww
     >>> check_surrogate(ww.GaussianProcess(), draws=200)
     """
     data = _data(observations, torch.Generator().manual_seed(seed))
+    surrogate.check(data.roles)
     posterior = require_own_randomness(surrogate, lambda: surrogate.fit(data))
     generator = torch.Generator().manual_seed(seed + 1)
     x, points = even(generator, 4, 2), even(generator, 3, 1)
@@ -45,9 +46,10 @@ def check_surrogate(
     _check_average(surrogate, posterior, x, points, draws, slack, generator)
     _check_derivatives(surrogate, posterior, x, points, float(data.y.abs().max()))
     _check_condition(surrogate, posterior, x, points, slack)
-    again = surrogate.at(data, posterior.hyperparameters).marginals(x, points)
+    kept = Start(posterior.hyperparameters, keep=True, fitted=observations)
+    again = surrogate.fit(data, kept).marginals(x, points)
     near = all((a - b).abs().max() <= slack for a, b in zip(again, posterior.marginals(x, points), strict=True))
-    require(near, f"{surrogate!r}: at(data, the hyper-parameters of the fit) is another posterior.")
+    require(near, f"{surrogate!r}: a fit that keeps the hyper-parameters of the first is another posterior.")
 
 
 def _data(n: int, generator: torch.Generator) -> Dataset:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from windward.space.space import Roles, Space
+from windward.trials.ledger import Ledger
 from windward.trials.records import Trial
 
 
@@ -60,42 +61,39 @@ class Trials:
         return iter(self.rows)
 
     def __getitem__(self, id: int) -> Trial:
-        if not 0 <= id < len(self.rows):
-            known = f"ids go from 0 to {len(self.rows) - 1}" if self.rows else "there are none yet"
-            raise IndexError(f"no trial {id}; {known}")
-        return self.rows[id]
+        return self.ledger[id]
 
     def __repr__(self) -> str:
         return f"Trials({self.counts()})"
 
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The same trials without tensors."""
+        return Ledger(self.space, self.rows)
+
     def counts(self) -> str:
         """Return how many trials are in each state, in words."""
-        states = [trial.state for trial in self.rows]
-        words = [f"{states.count(state)} {state}" for state in ("told", "pending", "lost")]
-        if self.awaiting_context:
-            words[0] += f" ({len(self.awaiting_context)} awaiting context)"
-        return ", ".join(words)
+        return self.ledger.counts()
 
-    @cached_property
+    @property
     def arrived(self) -> tuple[Trial, ...]:
         """Trials with a value and a whole context, in order of arrival: a new one comes last."""
-        complete = [trial for trial in self.rows if trial.value is not None and self.knows_context(trial)]
-        return tuple(sorted(complete, key=lambda trial: trial.changed))
+        return self.ledger.arrived
 
-    @cached_property
+    @property
     def pending(self) -> tuple[Trial, ...]:
         """Trials without a value that nobody has given up."""
-        return tuple(trial for trial in self.rows if trial.state == "pending")
+        return self.ledger.pending
 
-    @cached_property
+    @property
     def lost(self) -> tuple[Trial, ...]:
         """Trials without a value that somebody has given up."""
-        return tuple(trial for trial in self.rows if trial.state == "lost")
+        return self.ledger.lost
 
-    @cached_property
+    @property
     def awaiting_context(self) -> tuple[Trial, ...]:
         """Trials whose value is there but whose context is not: they cannot train the surrogate yet."""
-        return tuple(trial for trial in self.rows if trial.value is not None and not self.knows_context(trial))
+        return self.ledger.awaiting_context
 
     @cached_property
     def unresolved(self) -> tuple[Trial, ...]:
@@ -157,7 +155,7 @@ class Trials:
 
     def knows_context(self, trial: Trial) -> bool:
         """Whether every context parameter of the trial is known."""
-        return len(trial.context) == len(self.space.context)
+        return self.ledger.knows_context(trial)
 
     def blind(self) -> Trials:
         """Return the same trials with no context at all, for a method that ignores contexts."""

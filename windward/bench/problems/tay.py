@@ -19,7 +19,7 @@ from windward.bench.problems import functions
 from windward.bench.problems.expectations import unit_space
 from windward.bench.problems.registry import Data, register
 from windward.contexts import Contexts, product
-from windward.space.parameters import Linear
+from windward.space.linear import Linear
 from windward.space.space import Space
 
 LENGTH_SCALE = 0.1  # of the prior and of every kernel here

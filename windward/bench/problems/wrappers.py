@@ -12,7 +12,6 @@ from windward.basics import arguments
 from windward.basics.errors import ArgumentError
 from windward.bench.problem import Problem
 from windward.contexts import Contexts
-from windward.space.parameters import Categorical
 
 
 @dataclass(frozen=True)
@@ -99,12 +98,12 @@ class Shifted:
                     f"Shifted({field}={list(step)}): problem {problem.name!r} has {len(names)} contexts, {names}; give one "
                     "number for each."
                 )
-        chosen = [name for name in names if isinstance(problem.space.context[name], Categorical)]
+        chosen = [name for name in names if problem.space.context[name].choices]
         if chosen or not names:
             what = f"context {chosen[0]!r} is categorical" if chosen else "it has no contexts"
             raise ArgumentError(f"Shifted(...): problem {problem.name!r} cannot be shifted, {what}.")
         # Points are in natural units, so are these bounds; a context may have none.
         pairs = [problem.space.context[name] for name in names]
-        low = [-torch.inf if p.low is None else p.low for p in pairs if not isinstance(p, Categorical)]
-        high = [torch.inf if p.high is None else p.high for p in pairs if not isinstance(p, Categorical)]
+        low = [-torch.inf if p.low is None else p.low for p in pairs]
+        high = [torch.inf if p.high is None else p.high for p in pairs]
         return torch.tensor(low, dtype=torch.float64), torch.tensor(high, dtype=torch.float64), names

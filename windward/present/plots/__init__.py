@@ -18,14 +18,14 @@ from windward.present.plots.past import history
 from windward.present.plots.robustness import price
 from windward.present.plots.style import png
 from windward.present.plots.worth import landscape
-from windward.study.study import Study
+from windward.present.snapshot import Source
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 __all__ = ["FIGURES", "contexts", "delays", "history", "landscape", "png", "price"]
 
-FIGURES: dict[str, "Callable[[Study], go.Figure]"] = {
+FIGURES: dict[str, "Callable[[Source], go.Figure]"] = {
     "landscape": landscape,
     "history": history,
     "contexts": contexts,

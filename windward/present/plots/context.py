@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from windward.basics.errors import IncompatibleError
-from windward.objectives.plain import Expected
+from windward.objectives.protocol import Averaging
 from windward.present.plots.style import ADVERSE, QUIET, VALUE, faint, figure, graph_objects, plain
 from windward.present.plots.view import View, view
-from windward.space.parameters import Categorical, Value
-from windward.study.study import Study
+from windward.present.snapshot import Source
+from windward.space.parameters import Value
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -21,13 +21,14 @@ BINS = 24
 MOST = 6
 
 
-def contexts(study: Study) -> go.Figure:
+def contexts(study: Source) -> go.Figure:
     """Return, context by context, what was seen, the model's density and the weights the recommendation is guarded against."""
+    study = study.snapshot()
     seen = view(study)
     if not seen.space.context:
         raise IncompatibleError(f"study {study.name!r}: its policy looks at no contexts; there are none to draw.")
     names = list(seen.space.context)[:MOST]
-    guarded = not isinstance(seen.objective, Expected)
+    guarded = not isinstance(seen.objective, Averaging)
     made = figure("What the contexts look like", _caption(guarded, len(seen.space.context)))
     made.set_subplots(rows=1, cols=len(names), horizontal_spacing=0.08)
     shown = set[str]()
@@ -37,7 +38,7 @@ def contexts(study: Study) -> go.Figure:
             shown.add(trace.name)
             made.add_trace(trace, row=1, col=column)
         made.update_xaxes(title=plain(name), row=1, col=column)
-        if isinstance(seen.space.context[name], Categorical):
+        if seen.space.context[name].choices:
             made.update_xaxes(type="category", row=1, col=column)
     made.update_yaxes(title="how likely", tickformat=".0%", rangemode="tozero", col=1)
     made.update_yaxes(tickformat=".0%", col=None)
@@ -63,7 +64,7 @@ def _panel(seen: View, name: str, guarded: bool) -> list[Any]:
         trial.context[name] for trial in seen.trials if name in trial.context and trial.context_source != "chosen"
     ]
     reference, adversary = seen.contexts.weights.tolist(), seen.adversary.tolist()
-    if isinstance(parameter, Categorical):
+    if parameter.choices:
         labels = [plain(choice) for choice in parameter.choices]
         share = [_mass(points, reference, choice) for choice in parameter.choices]
         bars = [go.Bar(x=labels, y=share, name="expected", marker={"color": faint(VALUE, 0.55)})]

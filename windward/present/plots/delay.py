@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from windward.basics.errors import TrialError
 from windward.present.plots.style import ADVERSE, QUIET, VALUE, faint, figure, graph_objects
-from windward.study.study import Study, utc_now
+from windward.present.snapshot import Snapshot, Source
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
 
 
-def delays(study: Study) -> go.Figure:
+def delays(study: Source) -> go.Figure:
     """Return how many asked trials had arrived, were pending or lost at any time, and how long each has waited."""
     go = graph_objects()
-    study.sync()
+    study = study.snapshot()
     asked = study.trials.asked
     if not asked:
         raise TrialError(f"study {study.name!r}: nothing has been asked yet; there are no delays to draw.")
@@ -52,13 +52,13 @@ def delays(study: Study) -> go.Figure:
     return made
 
 
-def _counts(study: Study) -> tuple[list[datetime], dict[str, list[int]]]:
+def _counts(study: Snapshot) -> tuple[list[datetime], dict[str, list[int]]]:
     """Return the times at which something happened, and how many trials were in each state from then on."""
     state: dict[int, str] = {}
     times: list[datetime] = []
     counts: dict[str, list[int]] = {"arrived": [], "pending": [], "lost": []}
     becomes = {"asked": "pending", "told": "arrived", "lost": "lost"}
-    events = study.journal.read(study.name)
+    events = study.events()
     told = {event.trial: event.seq for event in events if event.kind == "told"}  # the last time
     for event in events:
         if event.trial is None or (event.kind != "asked" and event.trial not in state):
@@ -72,13 +72,13 @@ def _counts(study: Study) -> tuple[list[datetime], dict[str, list[int]]]:
         times.append(event.at)
         for name, series in counts.items():
             series.append(sum(each == name for each in state.values()))
-    times.append(utc_now())
+    times.append(study.now)
     return times, {name: [*series, series[-1]] for name, series in counts.items()}
 
 
-def _waits(go: Any, study: Study) -> list[tuple[Any, str]]:
+def _waits(go: Any, study: Snapshot) -> list[tuple[Any, str]]:
     """Return the waiting times, and their unit: of what arrived, and of what is still pending."""
-    now = utc_now()
+    now = study.now
     done, waiting = [], []
     for trial in study.trials.asked:
         assert trial.asked_at is not None

@@ -11,17 +11,17 @@ from windward.basics.speech import number
 from windward.present.plots.style import ADVERSE, CHOSEN, QUIET, VALUE, figure, graph_objects, plain
 from windward.present.plots.view import View, view
 from windward.present.sentences import objective_name
-from windward.study.study import Study
+from windward.present.snapshot import Source
 from windward.trials.records import Trial
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
-def history(study: Study) -> go.Figure:
+def history(study: Source) -> go.Figure:
     """Return values by trial, the best decision so far as it is judged today, and marks for what is pending or lost."""
     go = graph_objects()
-    study.sync()
+    study = study.snapshot()
     trials = study.trials
     made = figure(
         "What came back",

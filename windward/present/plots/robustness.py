@@ -9,15 +9,14 @@ from torch import Tensor
 
 from windward.basics.errors import IncompatibleError
 from windward.basics.speech import number, percent
-from windward.divergences import Divergence, TotalVariation
+from windward.divergences import Divergence, TotalVariation, radius_of_all
 from windward.objectives.plain import Expected
+from windward.objectives.protocol import Around, Averaging, Within
 from windward.objectives.radii import resolved
-from windward.objectives.robust import MeanRisk, Robust, Sensitivity, Tradeoff
-from windward.objectives.satisficing import Satisficing
 from windward.present.plots.style import CHOSEN, QUIET, VALUE, figure, graph_objects, plain
 from windward.present.plots.view import View, view
 from windward.present.sentences import joined
-from windward.study.study import Study
+from windward.present.snapshot import Source
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -27,12 +26,13 @@ STEPS = 41
 NEAR_WORST = 0.01
 
 
-def price(study: Study) -> go.Figure:
+def price(study: Source) -> go.Figure:
     """Return the worst average value of the recommended decision against the radius, beside the non-robust decision.
 
     At radius 0 it is the expected value, at the right end the worst. The divergence is the objective's own, total
     variation where it has none.
     """
+    study = study.snapshot()
     go, seen = graph_objects(), view(study)
     if len(seen.contexts) < 2:
         raise IncompatibleError(f"study {study.name!r}: its policy looks at one context alone; nothing can drift.")
@@ -44,7 +44,7 @@ def price(study: Study) -> go.Figure:
     with torch.no_grad():
         curves = [seen.sign * ball(row.expand(STEPS, -1), radii).value for row in values]
     # Of total variation a person is told how many cases change, not a norm.
-    share = isinstance(divergence, TotalVariation)
+    share = radius_of_all(divergence) is not None
     x = (radii / 2 if share else radii).tolist()
     made = figure("What protection costs", _caption(seen))
     rows = [(curves[0], seen.x, "recommended", CHOSEN, "solid")]
@@ -77,29 +77,24 @@ def price(study: Study) -> go.Figure:
 def _caption(seen: View) -> str:
     turns = "falls" if seen.sign > 0 else "rises"
     text = f"How the average value {turns} as the contexts drift from what was seen, in the least favourable way. "
-    if isinstance(seen.objective, Expected):
+    if isinstance(seen.objective, Averaging):
         return text + "The recommendation is the best without drift: it takes no protection into account."
     return text + "The solid line gives up a little on the left, where nothing drifts, to be better further right."
 
 
 def _divergence(seen: View) -> Divergence:
-    objective = seen.objective
-    if isinstance(objective, Robust | Tradeoff | Sensitivity | MeanRisk | Satisficing):
-        return objective.divergence
-    return TotalVariation()
+    return seen.objective.divergence if isinstance(seen.objective, Around) else TotalVariation()
 
 
 def _policy_radius(seen: View) -> float | None:
-    objective = seen.objective
-    if not isinstance(objective, Robust | Tradeoff):
-        return None
-    return resolved("price", objective.radius, seen.trials.contexts_seen, seen.space.context_width)
+    return resolved("price", seen.objective.radius, seen.situation) if isinstance(seen.objective, Within) else None
 
 
 def _last_radius(seen: View, divergence: Divergence, values: Tensor) -> float:
     """Return a radius at which both decisions have nearly their worst value; for total variation 2, its largest."""
-    if isinstance(divergence, TotalVariation):
-        return 2.0
+    every = radius_of_all(divergence)
+    if every is not None:
+        return every
     ball = divergence.on(seen.contexts)
     mean, worst = values @ seen.contexts.weights, values.amin(-1)
     radius = 1e-3

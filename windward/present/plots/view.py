@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
+from windward.basics import streams
 from windward.basics.errors import TrialError
-from windward.basics.streams import hash_seed
 from windward.beliefs.beliefs import PosteriorMean
 from windward.beliefs.scores import length
 from windward.contexts import Contexts
-from windward.feedback import fit_arrived
-from windward.objectives.protocol import Objective, Reduction
-from windward.objectives.satisficing import Satisficing, reported
-from windward.policy import Policy, Request
+from windward.objectives.protocol import Displaying, Objective
+from windward.objectives.situation import Situation
+from windward.present.snapshot import Source
+from windward.search.acquisition import Acquisition
 from windward.search.region import Region
-from windward.space.parameters import Value
-from windward.space.space import Space
-from windward.study.study import Study
-from windward.suggest.assess import INTERVAL, assess
-from windward.surrogate import Believed, Posterior, Start
+from windward.space import Space, Value
+from windward.suggest.assess import INTERVAL, Assessment
 from windward.trials.trials import Trials
 
 # Posterior samples behind a band: its ends are good to a tenth of the posterior's deviation, enough for a picture.
@@ -33,32 +29,68 @@ PATHS = 64
 
 @dataclass(frozen=True)
 class View:
-    """One state of a study as its recommendation sees it; tensors are oriented for maximization, `sign` turns them back."""
+    """A recommendation as figures see it; tensors are oriented for maximization, `sign` turns them back."""
 
-    space: Space
-    trials: Trials
-    policy: Policy
+    found: Assessment
     sign: float
-    objective: Objective
-    reduction: Reduction
-    posterior: Posterior
-    contexts: Contexts
-    adversary: Tensor  # "n", what the recommendation is guarded against
-    x: Tensor  # "d", the recommended decision
-    value: float
-    interval: tuple[float, float]
     seed: int
+
+    @property
+    def situation(self) -> Situation:
+        """What it was made in."""
+        return self.found.situation
+
+    @property
+    def trials(self) -> Trials:
+        """The trials as the policy sees them."""
+        return self.situation.trials
+
+    @property
+    def space(self) -> Space:
+        """The space as the policy sees it."""
+        return self.trials.space
+
+    @property
+    def contexts(self) -> Contexts:
+        """The contexts that it was judged on."""
+        return self.situation.contexts
+
+    @property
+    def adversary(self) -> Tensor:
+        """What it is guarded against; `"n"`."""
+        return self.found.weights
+
+    @property
+    def x(self) -> Tensor:
+        """The recommended decision; `"d"`."""
+        return self.found.x
+
+    @property
+    def objective(self) -> Objective:
+        """What it is judged by, turned so that more is better."""
+        return self.found.policy.reported
+
+    @property
+    def value(self) -> float:
+        """Its value in the user's units."""
+        return self.sign * self.found.value
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 90 % interval of its value in the user's units."""
+        low, high = sorted(self.sign * end for end in self.found.interval)
+        return low, high
 
     def values_at(self, x: Tensor) -> Tensor:
         """Return what decisions `"b d"` are worth by the objective at the posterior mean, in the user's units; `"b"`."""
-        generator = torch.Generator().manual_seed(self.seed)
+        generator = streams.drawing(self.seed)
         with torch.no_grad():
-            score = PosteriorMean()(Believed(self.posterior), self.trials, self.contexts, generator)
-            return self.sign * self._shown(score(self.reduction, x))
+            mean = PosteriorMean()(self.situation, self.found.reduction, generator)
+            return self.sign * self._shown(mean(x))
 
     def intervals_at(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return the 90 % interval of what decisions `"b d"` are worth, in the user's units; `"b"` each."""
-        generator = torch.Generator().manual_seed(self.seed)
+        generator = streams.drawing(self.seed)
         with torch.no_grad():
             draws = self.sign * self._shown(self._draws(x, generator))  # "s b"
         low, high = draws.quantile(torch.tensor(INTERVAL, dtype=draws.dtype), dim=0)
@@ -67,15 +99,14 @@ class View:
     def mean_values(self, x: Tensor) -> Tensor:
         """Return the posterior mean of decisions `"b d"` on every context, oriented; `"b n"`."""
         with torch.no_grad():
-            return self.posterior.marginals(x, self.contexts.points)[0]
+            return self.situation.posterior.marginals(x, self.contexts.points)[0]
 
     def best(self, objective: Objective) -> Tensor:
         """Return the best decision by another objective at the posterior mean; `"d"`."""
-        generator = torch.Generator().manual_seed(self.seed)
-        reduction = objective.bind(self.contexts, self.trials.contexts_seen)
-        score = PosteriorMean()(Believed(self.posterior), self.trials, self.contexts, generator)
+        generator = streams.drawing(self.seed)
+        mean = PosteriorMean()(self.situation, objective.bind(self.situation), generator)
         region = Region(self.space, hints=self.trials.dataset.x)
-        return self.policy.maximize(lambda x: score(reduction, x), region, generator)
+        return self.found.policy.maximize(Acquisition(mean.value), region, generator)
 
     @property
     def decision(self) -> Mapping[str, Value]:
@@ -84,57 +115,31 @@ class View:
 
     def _draws(self, x: Tensor, generator: torch.Generator) -> Tensor:
         points = self.contexts.points
-        if self.reduction.extra != "slopes":
+        if self.found.reduction.extra != "slopes":
             columns = []
             for row in x:
                 # The same draws everywhere: neighbours then differ by what is believed of them alone.
                 generator.manual_seed(self.seed)
-                samples = self.posterior.sample(row, points, SAMPLES, generator)
-                columns.append(self.reduction(samples, samples if self.reduction.extra == "lower" else None))
+                samples = self.situation.posterior.sample(row, points, SAMPLES, generator)
+                columns.append(
+                    self.found.reduction(samples, samples if self.found.reduction.extra == "lower" else None)
+                )
             return torch.stack(columns, dim=1)
-        paths = (self.posterior.path(generator) for _ in range(PATHS))  # a slope needs a function; each holds a table
+        paths = (
+            self.situation.posterior.path(generator) for _ in range(PATHS)
+        )  # a slope needs a function; each holds a table
         return torch.stack(
-            [self.reduction(p(x, points), length(p.context_gradient(x, points), self.contexts)) for p in paths]
+            [self.found.reduction(p(x, points), length(p.context_gradient(x, points), self.contexts)) for p in paths]
         )
 
     def _shown(self, scores: Tensor) -> Tensor:
-        return reported(scores, self.objective.target) if isinstance(self.objective, Satisficing) else scores
+        return self.objective.displayed(scores) if isinstance(self.objective, Displaying) else scores
 
 
-_views: WeakKeyDictionary[Study, tuple[int, View]] = WeakKeyDictionary()
-
-
-def view(study: Study) -> View:
-    """Return the view of a study as it is in its journal now, kept for as long as nothing new is written."""
-    events = study.journal.read(study.name)
-    head = events[-1].seq
-    kept = _views.get(study)
-    if kept is not None and kept[0] == head:
-        return kept[1]
-    study.sync()
-    trials, policy = study.trials, study.policy
-    # The stream of the recommendation itself: figures show the very contexts it was judged on.
-    generator = torch.Generator().manual_seed(hash_seed(study.seed, 2**32 + head))
-    found = assess(policy, trials, Request(seed=study.seed, memory=study.memory), None, generator)
-    if found is None:
-        raise TrialError(f"study {study.name!r}: nothing has arrived yet; there is nothing to draw.")
-    turned, seen = policy.oriented(trials.sign), policy.view(trials)
-    objective = turned.report.objective or turned.objective
-    ends = [trials.sign * end for end in found.interval]
-    made = View(
-        space=seen.space,
-        trials=seen,
-        policy=turned,
-        sign=trials.sign,
-        objective=objective,
-        reduction=objective.bind(found.contexts, seen.contexts_seen),
-        posterior=fit_arrived(seen, turned.surrogate, Start()),
-        contexts=found.contexts,
-        adversary=found.weights,
-        x=found.x,
-        value=trials.sign * found.value,
-        interval=(min(ends), max(ends)),
-        seed=study.seed,
-    )
-    _views[study] = (head, made)
-    return made
+def view(study: Source) -> View:
+    """Return the view of a study as it is in its journal now: of the very recommendation that is shown beside it."""
+    seen = study.snapshot()
+    if not seen.policy.view(seen.trials).arrived:
+        raise TrialError(f"study {seen.name!r}: nothing has arrived yet; there is nothing to draw.")
+    found = seen.assessment("study.recommend")
+    return View(found, seen.trials.sign, seen.seed)

@@ -12,8 +12,8 @@ from windward.basics.speech import number
 from windward.present.plots.style import CHOSEN, QUIET, VALUE, band, figure, graph_objects, plain
 from windward.present.plots.view import View, view
 from windward.present.sentences import objective_name
-from windward.space.parameters import Categorical, Integer, Parameter, Value
-from windward.study.study import Study
+from windward.present.snapshot import Source
+from windward.space.parameters import Parameter, Value
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 STEPS, STEPS_OF_TWO = 61, 21
 
 
-def landscape(study: Study, *names: str) -> go.Figure:
+def landscape(study: Source, *names: str) -> go.Figure:
     """Return what decisions are worth with the 90 % interval, over one or two of them: the first ones where not said."""
+    study = study.snapshot()
     seen = view(study)
     chosen = list(names) or list(seen.space.decision)[:2]
     unknown = [name for name in chosen if name not in seen.space.decision]
@@ -39,8 +40,8 @@ def _one(seen: View, name: str) -> go.Figure:
     x = _decisions(seen, {name: places})
     worth, (low, high) = seen.values_at(x).tolist(), (ends.tolist() for ends in seen.intervals_at(x))
     made = _empty(seen, [name])
-    shown = [plain(place) if isinstance(parameter, Categorical) else place for place in places]
-    if isinstance(parameter, Categorical) or len(places) <= 12:
+    shown = [_label(parameter, place) for place in places]
+    if parameter.choices or len(places) <= 12:
         error = {
             "type": "data",
             "symmetric": False,
@@ -54,10 +55,9 @@ def _one(seen: View, name: str) -> go.Figure:
         made.add_trace(band(go, shown, low, high, "90 % interval", VALUE))
         made.add_trace(go.Scatter(x=shown, y=worth, line={"color": VALUE, "width": 2.5}, name=_title(seen)))
     best = seen.decision[name]
-    at = plain(best) if isinstance(parameter, Categorical) else best
     mark = {"color": CHOSEN, "size": 13, "symbol": "star"}
     label = f"recommended: {plain(number(best))}"
-    made.add_trace(go.Scatter(x=[at], y=[seen.value], mode="markers", marker=mark, name=label))
+    made.add_trace(go.Scatter(x=[_label(parameter, best)], y=[seen.value], mode="markers", marker=mark, name=label))
     made.update_xaxes(title=plain(name), **_axis(parameter))
     made.update_yaxes(title=_title(seen))
     return made
@@ -65,7 +65,8 @@ def _one(seen: View, name: str) -> go.Figure:
 
 def _two(seen: View, first: str, second: str) -> go.Figure:
     go = graph_objects()
-    one, two = (_places(seen.space.decision[name], STEPS_OF_TWO) for name in (first, second))
+    across, up = (seen.space.decision[name] for name in (first, second))
+    one, two = (_places(parameter, STEPS_OF_TWO) for parameter in (across, up))
     pairs = [(a, b) for b in two for a in one]
     x = _decisions(seen, {first: [a for a, _ in pairs], second: [b for _, b in pairs]})
     worth, (low, high) = seen.values_at(x), seen.intervals_at(x)
@@ -76,13 +77,13 @@ def _two(seen: View, first: str, second: str) -> go.Figure:
     for column, surface in enumerate((worth, 0.5 * (high - low)), start=1):
         made.add_trace(
             go.Heatmap(
-                x=[_label(seen, first, place) for place in one],
-                y=[_label(seen, second, place) for place in two],
+                x=[_label(across, place) for place in one],
+                y=[_label(up, place) for place in two],
                 z=surface.reshape(len(two), len(one)).tolist(),
                 colorscale="Viridis" if column == 1 else "Greys",
                 reversescale=column == 1 and seen.sign < 0,  # bright is better, whichever way better is
                 colorbar={"x": 0.4 if column == 1 else 1.0, "thickness": 10},
-                zsmooth="best" if _smooth(seen, first) and _smooth(seen, second) else False,
+                zsmooth="best" if _smooth(across) and _smooth(up) else False,
             ),
             row=1,
             col=column,
@@ -93,8 +94,8 @@ def _two(seen: View, first: str, second: str) -> go.Figure:
         ):
             made.add_trace(
                 go.Scatter(
-                    x=[_label(seen, first, row[first]) for row in rows],
-                    y=[_label(seen, second, row[second]) for row in rows],
+                    x=[_label(across, row[first]) for row in rows],
+                    y=[_label(up, row[second]) for row in rows],
                     mode="markers",
                     marker=mark,
                     name=label,
@@ -103,8 +104,8 @@ def _two(seen: View, first: str, second: str) -> go.Figure:
                 row=1,
                 col=column,
             )
-        made.update_xaxes(title=plain(first), **_axis(seen.space.decision[first]), row=1, col=column)
-        made.update_yaxes(title=plain(second), **_axis(seen.space.decision[second]), row=1, col=column)
+        made.update_xaxes(title=plain(first), **_axis(across), row=1, col=column)
+        made.update_yaxes(title=plain(second), **_axis(up), row=1, col=column)
     return made
 
 
@@ -121,11 +122,11 @@ def _title(seen: View) -> str:
 
 
 def _places(parameter: Parameter, steps: int) -> list[Value]:
-    if isinstance(parameter, Categorical):
+    if parameter.choices:
         return list(parameter.choices)
     unit = torch.linspace(0.0, 1.0, steps, dtype=torch.float64)
     places = [parameter.from_unit(u[None].numpy()) for u in unit]
-    return sorted(set(places)) if isinstance(parameter, Integer) else list(places)
+    return places if parameter.continuous else list(dict.fromkeys(places))  # each whole number once
 
 
 def _decisions(seen: View, columns: dict[str, list[Value]]) -> Tensor:
@@ -135,16 +136,15 @@ def _decisions(seen: View, columns: dict[str, list[Value]]) -> Tensor:
     return seen.space.encode_decisions(rows)
 
 
-def _label(seen: View, name: str, value: Value) -> Any:
-    return plain(value) if isinstance(seen.space.decision[name], Categorical) else value
+def _label(parameter: Parameter, value: Value) -> Value:
+    return plain(value) if parameter.choices else value
 
 
-def _smooth(seen: View, name: str) -> bool:
-    parameter = seen.space.decision[name]
-    return not isinstance(parameter, Categorical) and not parameter.log
+def _smooth(parameter: Parameter) -> bool:
+    return not parameter.choices and not parameter.log
 
 
 def _axis(parameter: Parameter) -> dict[str, Any]:
-    if isinstance(parameter, Categorical):
+    if parameter.choices:
         return {"type": "category"}
     return {"type": "log" if parameter.log else "linear"}

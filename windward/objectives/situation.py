@@ -1,0 +1,55 @@
+"""What a suggestion is made in: whatever a part may need to know stands in one `Situation`.
+
+Objectives, radii, beliefs, widths and context rules all take it, so that a later capability adds a field here and breaks no
+signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from windward.basics.errors import IncompatibleError
+from windward.contexts import Contexts
+from windward.space import Real, Space, Value
+from windward.surrogate import Believed, Posterior
+from windward.trials.trials import Trials
+
+
+def _nothing() -> Trials:
+    return Trials(Space({"x": Real(0, 1)}))
+
+
+@dataclass(frozen=True)
+class Situation:
+    """The contexts, the trials, and what is believed of f. To try a part alone, the contexts are enough.
+
+    >>> import torch
+    >>> Situation(Contexts.uniform(torch.zeros(2, 1)), seen=9).columns
+    1
+    """
+
+    contexts: Contexts
+    seen: int = 0  # contexts that nature has shown: the t of every schedule
+    trials: Trials = field(default_factory=_nothing)
+    believed: Believed | None = None
+    given: Mapping[str, Value] = field(default_factory=dict)  # what is known of the coming context
+    now: datetime | None = None
+    horizon: int | None = None  # trials the study is meant to have
+    status_quo: Mapping[str, Value] | None = None  # what is done without the study
+    radius: float | None = None  # given with the ask, in place of the objective's own
+
+    @property
+    def posterior(self) -> Posterior:
+        """What is believed of f."""
+        if self.believed is None:
+            raise IncompatibleError(
+                "this situation has no posterior; give Situation(contexts, believed=Believed(posterior))."
+            )
+        return self.believed.posterior
+
+    @property
+    def columns(self) -> int:
+        """Number of context columns: the k of every schedule."""
+        return self.contexts.points.shape[1]

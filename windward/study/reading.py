@@ -1,0 +1,46 @@
+"""The parts in a log: policies and fits are built from their JSON once, when they are read, and kept until others come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from typing import Any
+
+from windward.basics.codec import decode
+from windward.policy import Policy
+from windward.surrogate import Hyperparameters
+from windward.surrogate.fit import check_hyperparameters
+
+
+class PartsReader:
+    """Reads policies and fits with the parts of a table; of each it keeps the last.
+
+    A body is known by its identity: JSON that looks equal may not be (1 and True).
+    """
+
+    def __init__(self, table: Mapping[str, type]) -> None:
+        self.table = table
+        self._policy: tuple[Any, Policy] | None = None
+        self._fit: tuple[Any, Any] | None = None
+
+    def policy(self, body: Any) -> Policy:
+        """Return a policy, or raise where this is none."""
+        known = self._policy
+        if known is None or known[0] is not body:
+            policy = decode(body, self.table)
+            if not isinstance(policy, Policy):
+                raise TypeError(f"{policy!r:.60} where a Policy was expected")
+            known = self._policy = body, policy
+        return known[1]
+
+    def fit(self, body: Any) -> Any:
+        """Return the hyper-parameters of a fit, or raise where these are none."""
+        known = self._fit
+        if known is None or known[0] is not body:
+            fit = decode(body, self.table)
+            if not is_dataclass(fit):  # a user's own surrogate has hyper-parameters of its own, and they are a part
+                raise TypeError(f"{fit!r:.60} where the hyper-parameters of a fit were expected")
+            if isinstance(fit, Hyperparameters):
+                check_hyperparameters(fit)
+            known = self._fit = body, fit
+        return known[1]
