@@ -93,8 +93,8 @@ def filled(url: str, name: str, told: int, pending: int) -> None:
     policy = ww.Policy(context_model=ww.KernelDensity(), maximize=small)
     study = ww.Study(SPACE, policy, journal=url, name=name)
 
-    def evaluate(suggestion: ww.Suggestion) -> ww.Outcome:
-        return ww.Outcome(float(suggestion.decision["order"]), context={"demand": 0.37, "sky": "rain"})
+    def evaluate(suggestion: ww.Suggestion) -> ww.Result:
+        return ww.Result(float(suggestion.decision["order"]), context={"demand": 0.37, "sky": "rain"})
 
     study.run(evaluate, 20, progress=False)
     asked = [event.body for event in study.journal.read(name) if event.kind == "asked" and event.body["fit"]]

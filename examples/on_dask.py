@@ -18,11 +18,11 @@ NAME = "bakery-on-dask"
 SPACE = ww.Space(decision={"loaves": ww.Real(0, 200)}, context={"customers": ww.Real(0, None)})
 
 
-def day(suggestion: ww.Suggestion) -> ww.Outcome:
+def day(suggestion: ww.Suggestion) -> ww.Result:
     """Bake in the morning, then see who comes: the profit of one simulated day."""
     customers = max(0.0, random.Random(suggestion.id).gauss(90, 25))
     loaves = suggestion.decision["loaves"]
-    return ww.Outcome(3.0 * min(loaves, customers) - 1.0 * loaves, context={"customers": customers})
+    return ww.Result(3.0 * min(loaves, customers) - 1.0 * loaves, context={"customers": customers})
 
 
 def main() -> None:

@@ -66,7 +66,7 @@ class Silent:
 
 def run(found, out, **settings):
     watching = Silent()
-    outcome = runner.run_experiment(found, runner.Settings(out=out, workers=1, **settings), watching)
+    outcome = runner.run_experiment(found, runner.RunSettings(out=out, workers=1, **settings), watching)
     return outcome, watching
 
 

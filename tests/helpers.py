@@ -26,10 +26,10 @@ def new_study(journal=None, **changes):
     return ww.Study(SHOP, policy(), journal=journal, name="shop", **changes)
 
 
-def quadratic(suggestion: ww.Suggestion) -> ww.Outcome:
+def quadratic(suggestion: ww.Suggestion) -> ww.Result:
     """A smooth toy shop: best order near the demand, which cycles."""
     demand = 0.3 + 0.05 * (suggestion.id % 7)
-    return ww.Outcome(1.0 - (float(suggestion.decision["order"]) - demand) ** 2, context={"demand": demand})
+    return ww.Result(1.0 - (float(suggestion.decision["order"]) - demand) ** 2, context={"demand": demand})
 
 
 def with_windward_on_the_path(folder: Path) -> dict[str, str]:

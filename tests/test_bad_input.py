@@ -254,10 +254,10 @@ JOURNALS: list[Row] = [
 CALLS: list[Row] = [*PARTS, *JOURNALS, *ROBUST, *METHODS, *DELAYS]
 
 OUTCOMES: list[Row] = [
-    *numbers("Outcome.value", ww.Outcome, None),
-    *misfits("Outcome.context", lambda v: ww.Outcome(1.0, v), NOT_CONTEXTS),
-    *numbers("Outcome.noise", lambda v: ww.Outcome(1.0, CONTEXT, v), -1.0),
-    *misfits("Outcome.decision", lambda v: ww.Outcome(1.0, CONTEXT, None, v), [*NOT_DECISIONS, LACKING]),
+    *numbers("Result.value", ww.Result, None),
+    *misfits("Result.context", lambda v: ww.Result(1.0, v), NOT_CONTEXTS),
+    *numbers("Result.noise", lambda v: ww.Result(1.0, CONTEXT, v), -1.0),
+    *misfits("Result.decision", lambda v: ww.Result(1.0, CONTEXT, None, v), [*NOT_DECISIONS, LACKING]),
 ]
 
 # What a caller cannot get wrong, and why.

@@ -85,7 +85,7 @@ def table(tmp_path_factory):
     out = tmp_path_factory.mktemp("table2")
     before = torch.get_num_threads()
     runner.run_experiment(
-        experiment("huang2024-table2"), runner.Settings(out=out, seeds=(100, 101, 102), workers=1), Silent()
+        experiment("huang2024-table2"), runner.RunSettings(out=out, seeds=(100, 101, 102), workers=1), Silent()
     )
     torch.set_num_threads(before)
     return out

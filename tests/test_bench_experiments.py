@@ -29,7 +29,7 @@ def test_experiments_are_consistent():
         for entry in found.published:
             assert entry.curve in {curve.label for curve in panels[entry.panel].curves}
             assert set(entry.values) <= set(panels[entry.panel].marks)
-        chosen, jobs = runner.sized(found, runner.Settings(out=Path("x"), quick=True))
+        chosen, jobs = runner.sized(found, runner.RunSettings(out=Path("x"), quick=True))
         assert jobs and chosen.name == found.name
 
 

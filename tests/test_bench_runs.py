@@ -89,7 +89,7 @@ def test_a_method_that_needs_a_distribution_says_where_there_is_none(tmp_path):
 
 def test_an_experiment_of_ones_own_runs_in_one_process(tmp_path):
     with pytest.raises(ww.ArgumentError, match="use workers=1"):
-        runner.run_experiment(TOY, runner.Settings(out=tmp_path, workers=2), Silent())
+        runner.run_experiment(TOY, runner.RunSettings(out=tmp_path, workers=2), Silent())
 
 
 def test_killed_and_resumed(tmp_path):

@@ -57,7 +57,7 @@ def test_a_study_runs_and_agrees(name):
     def outcome(suggestion):
         context = suggestion.context or {"c": 0.1 * (suggestion.id % 10)}
         value = -((suggestion.decision["a"] - context["c"]) ** 2) + 0.3 * suggestion.decision["b"]
-        return ww.Outcome(value, None if suggestion.context else context)
+        return ww.Result(value, None if suggestion.context else context)
 
     here = ww.Study(SPACE, METHODS[name], seed=1)
     here.run(outcome, 16, progress=False)

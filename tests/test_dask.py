@@ -39,7 +39,7 @@ def evaluation(notes, seconds=0.15):
             file.write(f"{suggestion.id} {os.getpid()}\n")
         time.sleep(seconds)
         demand = 0.3 + 0.05 * (suggestion.id % 7)
-        return ww.Outcome(1 - (suggestion.decision["order"] - demand) ** 2, context={"demand": demand})
+        return ww.Result(1 - (suggestion.decision["order"] - demand) ** 2, context={"demand": demand})
 
     return evaluate
 

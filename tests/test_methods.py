@@ -272,7 +272,7 @@ def test_every_method_runs_a_study(name):
     def evaluate(suggestion):
         demand = suggestion.context["demand"] if suggestion.context else 0.3 + 0.05 * (suggestion.id % 7)
         context = {} if suggestion.context else {"demand": demand}
-        return ww.Outcome(1 - (suggestion.decision["order"] - demand) ** 2, context=context)
+        return ww.Result(1 - (suggestion.decision["order"] - demand) ** 2, context=context)
 
     study.run(evaluate, 15, progress=False)
     found = study.recommend()

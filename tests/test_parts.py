@@ -59,7 +59,7 @@ def test_every_exported_part_is_in_the_table():
         ww.Acquisition,
         ww.Situation,
         ww.Contexts,
-        ww.Outcome,
+        ww.Result,
         ww.Past,
         ww.Recommendation,
         ww.Suggestion,

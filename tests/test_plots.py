@@ -24,7 +24,7 @@ ROBUST = ww.Policy(
 
 def day(suggestion):
     demand = 0.2 + 0.09 * (suggestion.id % 7)
-    return ww.Outcome(1.0 - (float(suggestion.decision["order"]) - demand) ** 2, context={"demand": demand})
+    return ww.Result(1.0 - (float(suggestion.decision["order"]) - demand) ** 2, context={"demand": demand})
 
 
 def played(policy=ROBUST, rounds=10, direction="maximize", space=SHOP, evaluate=day):
@@ -170,7 +170,7 @@ def test_two_decisions_and_categories():
 
     def evaluate(s):
         context = {"load": (s.id % 5) / 4, "sky": ["sun", EVIL][s.id % 2]}
-        return ww.Outcome(float(s.decision["visits"]) - s.decision["dose"] * context["load"], context=context)
+        return ww.Result(float(s.decision["visits"]) - s.decision["dose"] * context["load"], context=context)
 
     made = played(rounds=8, space=space, evaluate=evaluate)
     surface = plots.landscape(made, "dose", "visits").data[0]

@@ -95,7 +95,7 @@ def test_a_factor_grown_row_by_row_is_the_whole_one():
 
 def test_asking_for_many_searches_once(monkeypatch):
     study = ww.Study(SPACE, policy())
-    study.run(lambda s: ww.Outcome(value(s.decision, {"c": 0.4}), {"c": 0.4}), 8, progress=False)
+    study.run(lambda s: ww.Result(value(s.decision, {"c": 0.4}), {"c": 0.4}), 8, progress=False)
     searches = []
     fitted = ww.GaussianProcess.fitted
     monkeypatch.setattr(ww.GaussianProcess, "fitted", lambda self, *a: searches.append(1) or fitted(self, *a))
@@ -106,14 +106,14 @@ def test_asking_for_many_searches_once(monkeypatch):
 @pytest.mark.parametrize(("refit", "searches"), [(0.0, 12), (0.5, 3)])
 def test_refit_says_how_often(refit, searches):
     study = ww.Study(SPACE, policy(surrogate=ww.GaussianProcess(refit=refit)))
-    study.run(lambda s: ww.Outcome(value(s.decision, {"c": 0.4}), {"c": 0.4}), 17, progress=False)
+    study.run(lambda s: ww.Result(value(s.decision, {"c": 0.4}), {"c": 0.4}), 17, progress=False)
     asked = [body for body in bodies(study) if body["fit"] is not None]
     assert len(asked) == 12 and sum(not body["kept"] for body in asked) == searches
 
 
 def test_given_noise_is_factorised_whole():
     study = ww.Study(SPACE, policy())
-    study.run(lambda s: ww.Outcome(value(s.decision, {"c": 0.3}), {"c": 0.3}, noise=0.1), 12, progress=False)
+    study.run(lambda s: ww.Result(value(s.decision, {"c": 0.3}), {"c": 0.3}, noise=0.1), 12, progress=False)
     data, process = study.trials.dataset, ww.GaussianProcess()
     hyperparameters = process.fitted(data)
     grown = process.grown(data, hyperparameters, data.changed[5])
@@ -123,7 +123,7 @@ def test_given_noise_is_factorised_whole():
 def test_units_of_an_undeclared_context_stay_those_of_the_fit():
     unbounded = ww.Space(decision={"a": ww.Real(0, 1), "b": ww.Real(0, 1)}, context={"c": ww.Real()})
     study = ww.Study(unbounded, policy())
-    study.run(lambda s: ww.Outcome(value(s.decision, {"c": s.id}), {"c": 2.0**s.id}), 12, progress=False)
+    study.run(lambda s: ww.Result(value(s.decision, {"c": s.id}), {"c": 2.0**s.id}), 12, progress=False)
     data, process = study.trials.dataset, ww.GaussianProcess()
     known = data.first(8)
     hyperparameters = process.fitted(known)

@@ -50,7 +50,7 @@ def played(policy, rounds=9, direction="maximize"):
 
     def day(suggestion):
         demand = 0.2 + 0.09 * (suggestion.id % 7)
-        return ww.Outcome((float(suggestion.decision["order"]) - demand) ** 2, context={"demand": demand})
+        return ww.Result((float(suggestion.decision["order"]) - demand) ** 2, context={"demand": demand})
 
     made.run(day, rounds, progress=False)
     return made

@@ -66,7 +66,7 @@ def reported(folder: Path, page: Path, *more: str):
     return CliRunner().invoke(main, ["bench", "report", str(folder), "--page", str(page), "--no-figures", *more])
 
 
-def verdicts_of(outcome: verdicts.Outcome) -> dict[tuple[str, str], str]:
+def verdicts_of(outcome: verdicts.Reproduction) -> dict[tuple[str, str], str]:
     return {(entry.claim.panel, entry.claim.second): entry.verdict for entry in outcome.claims}
 
 
@@ -74,7 +74,7 @@ def test_an_order_holds_fails_or_stays_open():
     # Lower is better. Against asy-TS: gaps 2, 3, 4, mean 3, half width 4.303 / sqrt(3) = 2.484: [0.52, 5.48].
     # Against GP-BTS: gaps -2, -3, -4: the same on the other side.
     one = late({"GP-TS-SDF": [5.0, 5.0, 5.0], "asy-TS": [7.0, 8.0, 9.0], "GP-BTS": [3.0, 2.0, 1.0]})
-    found = verdicts.outcome_of(experiment(LATE), one)
+    found = verdicts.reproduction_of(experiment(LATE), one)
     told = {entry.claim.second: entry for entry in found.claims if entry.claim.panel == "(a) Poisson(10)"}
     assert told["asy-TS"].verdict == "holds" and told["GP-BTS"].verdict == "does not hold"
     assert told["asy-TS"].mean == pytest.approx(3.0)
@@ -82,7 +82,7 @@ def test_an_order_holds_fails_or_stays_open():
     assert {v for (panel, _), v in verdicts_of(found).items() if "fixed" in panel} == {"not run"}
     assert found.full and found.word == "partly"
     # Gaps 0, 3, 6: mean 3, half width 7.45: undecided.
-    open_ = verdicts.outcome_of(experiment(LATE), late({"GP-TS-SDF": [5.0] * 3, "asy-TS": [5.0, 8.0, 11.0]}))
+    open_ = verdicts.reproduction_of(experiment(LATE), late({"GP-TS-SDF": [5.0] * 3, "asy-TS": [5.0, 8.0, 11.0]}))
     assert verdicts_of(open_)["(a) Poisson(10)", "asy-TS"] == "undecided" and open_.word == "undecided"
 
 
@@ -94,7 +94,7 @@ def test_level_is_a_fifth_of_the_size(second, verdict):
     name, panel = "huang2024-fig1", "Hartmann"  # SBO-KDE level with DRBO-KDE
     records = [made(name, panel, "SBO-KDE", 100 + place, 10.0) for place in range(3)]
     records += [made(name, panel, "DRBO-KDE", 100 + place, value) for place, value in enumerate(second)]
-    found = verdicts.outcome_of(experiment(name), records)
+    found = verdicts.reproduction_of(experiment(name), records)
     told = [entry for entry in found.claims if (entry.claim.panel, entry.claim.relation) == (panel, "level")]
     assert [entry.verdict for entry in told] == [verdict]
 
@@ -105,36 +105,36 @@ def test_a_printed_number_agrees_where_two_means_could_differ_so():
     near = [made(name, "Normal", "as drawn", 100 + s, v, rounds=300) for s, v in enumerate((0.2, 0.3, 0.4))]
     for record in near:
         record |= {"at": [10], "series": {"total_variation": record["series"]["total_variation"][:1]}}
-    found = verdicts.outcome_of(experiment(name), near)
+    found = verdicts.reproduction_of(experiment(name), near)
     assert [(entry.mark, entry.published, entry.agrees) for entry in found.agreements] == [(10, 0.3222, True)]
     assert found.agreements[0].half == pytest.approx(2**0.5 * 4.302653 * 0.1 / 3**0.5)
     far = [record | {"series": {"total_variation": [3.0 + 0.01 * record["seed"]]}} for record in near]
-    judged = verdicts.outcome_of(experiment(name), far)
+    judged = verdicts.reproduction_of(experiment(name), far)
     assert not judged.agreements[0].agrees and judged.word == "differs"
 
 
 def test_other_data_are_not_compared_with_printed_numbers():
     name = "nguyen2020-table1"
     records = [made(name, "CNN", "MTBO", seed, 1.7, rounds=99) for seed in range(3)]
-    assert verdicts.outcome_of(experiment(name), records).agreements == []
+    assert verdicts.reproduction_of(experiment(name), records).agreements == []
 
 
 def test_sizes_do_not_mix():
     full = late({"GP-TS-SDF": [5.0, 5.0, 5.0], "asy-TS": [7.0, 8.0, 9.0]})
     quick = late({"GP-TS-SDF": [9.0] * 3, "asy-TS": [1.0] * 3, "GP-BTS": [1.0] * 3}, rounds=40)
     other = late({"GP-TS-SDF": [9.0] * 3, "asy-TS": [1.0] * 3}, problem="fixed 10", rounds=40)
-    found = verdicts.outcome_of(experiment(LATE), [*quick, *other, *full])
+    found = verdicts.reproduction_of(experiment(LATE), [*quick, *other, *full])
     assert {record["rounds"] for record in found.records} == {100} and len(found.records) == 6
-    assert verdicts.outcome_of(experiment(LATE), [*quick, *other]).word == "not run at full size"
+    assert verdicts.reproduction_of(experiment(LATE), [*quick, *other]).word == "not run at full size"
 
 
 def test_a_small_run_is_shown_where_the_full_one_tells_of_no_claim():
     full = late({"asy-TS": [1.0, 1.0]})  # alone: no claim is about it alone
     quick = late({"GP-TS-SDF": [9.0, 9.1], "asy-TS": [1.0, 1.0]}, rounds=40)
-    found = verdicts.outcome_of(experiment(LATE), [*full, *quick])
+    found = verdicts.reproduction_of(experiment(LATE), [*full, *quick])
     assert {record["rounds"] for record in found.records} == {40} and found.word == "not run at full size"
-    assert verdicts.outcome_of(experiment(LATE), full).records == full
-    assert verdicts.outcome_of(experiment(LATE), []).word == "not run"
+    assert verdicts.reproduction_of(experiment(LATE), full).records == full
+    assert verdicts.reproduction_of(experiment(LATE), []).word == "not run"
 
 
 def test_the_page_is_the_same_twice_and_shows_what_fails_first(tmp_path):
@@ -228,7 +228,7 @@ def test_a_stale_page_would_be_seen(tmp_path):
 def test_every_experiment_has_records_and_they_are_small():
     records, torn = read_all([KEPT])
     assert torn == 0
-    lacking = [name for name, found in experiments().items() if not verdicts.outcome_of(found, records).records]
+    lacking = [name for name, found in experiments().items() if not verdicts.reproduction_of(found, records).records]
     assert set(lacking) <= {"huang2024-table1"}, lacking  # a table of seconds is run on a quiet machine
     files = [*KEPT.iterdir(), *(ROOT / "docs" / "figures" / "reproduction").iterdir()]
     assert sum(file.stat().st_size for file in files) < LIMIT
@@ -243,7 +243,7 @@ def test_other_data_are_never_the_full_size():
         for method in found.methods
         for seed in range(10)
     ]
-    outcome = verdicts.outcome_of(found, records)
+    outcome = verdicts.reproduction_of(found, records)
     assert outcome.word == "not run at full size" and not outcome.agreements
 
 
@@ -253,7 +253,7 @@ def test_series_of_different_lengths_are_named():
     name = found.metrics[0].name
     second["series"][name] = second["series"][name][:-1]
     with pytest.raises(ww.ArgumentError, match=r"different lengths, \[99, 100\]"):
-        verdicts.outcome_of(found, [first, second])
+        verdicts.reproduction_of(found, [first, second])
 
 
 def test_a_folder_is_no_findings(tmp_path):

@@ -105,7 +105,7 @@ def test_a_stop_lets_a_running_ask_finish(tmp_path):
 
 def test_a_stop_ends_a_fit_that_outlasts_the_grace(tmp_path):
     journal = f"sqlite:///{tmp_path}/stop.db"
-    impatient = "import windward.service.run as run; run.GRACE_SECONDS = 1; from windward.cli import main; main()"
+    impatient = "import windward.service.run as run; run.GRACE_SECONDS = 1; from windward.cli.main import main; main()"
     with server(journal, program=("-c", impatient)) as (told, process):
         request(told["url"], "POST", "/api/studies", SHOP)
         statuses = []

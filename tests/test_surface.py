@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -16,6 +17,7 @@ from missing_packages import NEEDS, PACKAGES
 import windward as ww
 from windward.cli import demo
 from windward.cli.main import main
+from windward.parts import OWN_PARTS
 
 ROOT = Path(__file__).parents[1]
 
@@ -27,7 +29,14 @@ def run_python(code, **environment):
 
 
 def test_all_is_sorted_and_complete():
-    assert len(ww.__all__) == len(set(ww.__all__))  # their order is the linter's business
+    def order(name):  # the linter's: constants, classes, the rest
+        return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
+
+    public = importlib.import_module("windward._public")
+    imported = {name for name in vars(public) if not name.startswith("_")} - {"TYPE_CHECKING"}
+    assert list(ww.__all__) == sorted(set(ww.__all__), key=order)
+    assert set(ww.__all__) == imported | {"SqlJournal", "__version__"}  # that one is loaded on first use
+    assert {part.__name__ for part in OWN_PARTS} <= set(ww.__all__)
     for name in ww.__all__:
         assert getattr(ww, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
@@ -60,7 +69,7 @@ def test_the_core_needs_torch_numpy_and_scipy_alone():
     code = blocked("sqlalchemy", "click", "rich", *PACKAGES) + (
         "study = ww.Study(ww.Space({'a': ww.Real(0, 1)}, {'c': ww.Real(0, 1)}), ww.Policy(context_model="
         "ww.KernelDensity(16), design=ww.Sobol(3)))\n"
-        "study.run(lambda s: ww.Outcome(-(s.decision['a'] - .4)**2, context={'c': .1 * s.id}), 5, progress=False)\n"
+        "study.run(lambda s: ww.Result(-(s.decision['a'] - .4)**2, context={'c': .1 * s.id}), 5, progress=False)\n"
         "print(len(study.trials))"
     )
     answer = run_python(code)

@@ -40,7 +40,7 @@ from windward.space.parameters import Categorical, Integer, Real
 from windward.space.space import Space
 from windward.study.study import Study
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
-from windward.trials.records import Outcome, Past, Recommendation, Suggestion, Tell, Trial
+from windward.trials.records import Past, Recommendation, Result, Suggestion, Tell, Trial
 from windward.trials.trials import Trials
 from windward.version import __version__
 
@@ -95,7 +95,6 @@ __all__ = [
     "MultiStart",
     "Nature",
     "NoContext",
-    "Outcome",
     "OverGrid",
     "Past",
     "Policy",
@@ -104,6 +103,7 @@ __all__ = [
     "Real",
     "Recommendation",
     "Report",
+    "Result",
     "Robust",
     "Satisficing",
     "Sensitivity",

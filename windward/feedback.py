@@ -150,3 +150,7 @@ class Censor:
         else:
             recent = list(trials.asked[max(0, len(trials.asked) - self.patience) :])
         return [trial for trial in recent if trials.placeable(trial)]
+
+
+# The parts of this room.
+PARTS: tuple[type, ...] = (Censor, Hallucinate, Ignore)

@@ -193,3 +193,7 @@ def _turned(part: Any, sign: float) -> Any:
             "returns it with its outcome quantities, such as a target, times sign (itself, where it has none)."
         )
     return part.oriented(sign)
+
+
+# The parts of this room.
+PARTS: tuple[type, ...] = (Policy, Report)

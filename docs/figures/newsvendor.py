@@ -26,9 +26,9 @@ def played(policy: ww.Policy, seed: int) -> ww.Study:
     uniforms = torch.rand(ROUNDS, generator=torch.Generator().manual_seed(seed)).double().tolist()
     study = ww.Study(SPACE, policy, seed=seed)
 
-    def day(suggestion: ww.Suggestion) -> ww.Outcome:
+    def day(suggestion: ww.Suggestion) -> ww.Result:
         demand = demand_at(uniforms[suggestion.id])
-        return ww.Outcome(profit(float(suggestion.decision["order"]), demand), context={"demand": demand})
+        return ww.Result(profit(float(suggestion.decision["order"]), demand), context={"demand": demand})
 
     study.run(day, ROUNDS, progress=False)
     return study

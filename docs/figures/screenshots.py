@@ -124,10 +124,10 @@ def cautious() -> ww.Study:
     policy = ww.Policy(context_model=ww.Empirical(), objective=ww.Robust(ww.TotalVariation(), radius=0.6))
     study, chance = ww.Study(space, policy), random.Random(3)
 
-    def day(suggestion: ww.Suggestion) -> ww.Outcome:
+    def day(suggestion: ww.Suggestion) -> ww.Result:
         order, demand = float(suggestion.decision["order"]), 100 * chance.betavariate(2, 6)
         profit = 9 * min(order, demand) + max(0.0, order - demand) - 5 * order
-        return ww.Outcome(profit, context={"demand": demand})
+        return ww.Result(profit, context={"demand": demand})
 
     study.run(day, DAYS, progress=False)
     return study
@@ -139,10 +139,10 @@ def two_decisions() -> object:
     policy = ww.Policy(context_model=ww.KernelDensity(), objective=ww.Robust(ww.TotalVariation(), radius=0.4))
     study, chance = ww.Study(space, policy), random.Random(1)
 
-    def season(suggestion: ww.Suggestion) -> ww.Outcome:
+    def season(suggestion: ww.Suggestion) -> ww.Result:
         rain, plan = chance.gammavariate(4, 30), suggestion.decision
         loss = ((plan["nitrogen"] - rain) / 60) ** 2 + ((plan["depth"] - 30) / 20) ** 2
-        return ww.Outcome(9.0 - loss, context={"rain": rain})
+        return ww.Result(9.0 - loss, context={"rain": rain})
 
     study.run(season, 18, progress=False)
     return plots.landscape(study, "nitrogen", "depth")

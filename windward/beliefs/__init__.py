@@ -1,1 +1,27 @@
-"""How a posterior stands in for the unknown function."""
+"""How a posterior stands in for the unknown function: the beliefs, their scores, widths from theory."""
+
+from windward.beliefs.beliefs import Belief, ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
+from windward.beliefs.widths import DelayedWidth, HuangWidth, MicheliWidth
+
+# The parts of this room.
+PARTS: tuple[type, ...] = (
+    DelayedWidth,
+    ExpectedImprovement,
+    HuangWidth,
+    MicheliWidth,
+    PosteriorMean,
+    Thompson,
+    UpperConfidence,
+)
+
+__all__ = [
+    "PARTS",
+    "Belief",
+    "DelayedWidth",
+    "ExpectedImprovement",
+    "HuangWidth",
+    "MicheliWidth",
+    "PosteriorMean",
+    "Thompson",
+    "UpperConfidence",
+]

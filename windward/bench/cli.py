@@ -16,7 +16,7 @@ import click
 
 if TYPE_CHECKING:
     from windward.bench.experiment import Experiment
-    from windward.bench.runner import Outcome, Settings
+    from windward.bench.runner import RunSettings, Tally
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -123,10 +123,10 @@ def run(
     Example: windward bench run huang2024-fig1 --quick
     """
     from windward.bench.experiments import experiment as registered
-    from windward.bench.runner import Settings
+    from windward.bench.runner import RunSettings
 
     found = registered(experiment)
-    settings = Settings(
+    settings = RunSettings(
         out=out or Path("bench-results") / (f"{experiment}-quick" if quick else experiment),
         seeds=_first(found, seeds) if isinstance(seeds, int) else seeds,
         rounds=rounds,
@@ -182,7 +182,7 @@ def report(
     if page is not None and out is not None:
         raise click.UsageError("--out is for a page of each experiment; --page says where the one page goes.")
     from windward.bench.records import read_all, write_compact
-    from windward.bench.report import write_report
+    from windward.bench.summary import write_report
 
     found, torn = read_all(paths)
     if torn:
@@ -218,7 +218,7 @@ def _first(found: Experiment, count: int) -> tuple[int, ...]:
     return found.seeds[:count]
 
 
-def _watched(found: Experiment, settings: Settings) -> Outcome:
+def _watched(found: Experiment, settings: RunSettings) -> Tally:
     """Run it with its progress on stderr; Ctrl-C keeps what is finished."""
     from windward.bench.runner import run_experiment
     from windward.bench.watching import watcher
@@ -232,7 +232,7 @@ def _watched(found: Experiment, settings: Settings) -> Outcome:
             raise SystemExit(130) from None
 
 
-def _say(outcome: Outcome, folder: Path, as_json: bool) -> None:
+def _say(outcome: Tally, folder: Path, as_json: bool) -> None:
     """Print what came of the runs, and how those that failed ended."""
     done, before, failed = outcome.done, outcome.skipped, len(outcome.failures)
     if as_json:

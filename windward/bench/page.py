@@ -15,8 +15,8 @@ from windward.bench.compare import LEVEL, Difference, Verdict
 from windward.bench.experiment import Experiment, Record
 from windward.bench.experiments import experiments
 from windward.bench.findings import FILE, Findings
-from windward.bench.report import number, span, table, tally
-from windward.bench.verdicts import Outcome, outcome_of
+from windward.bench.summary import number, span, table, tally
+from windward.bench.verdicts import Reproduction, reproduction_of
 from windward.bench.watching import in_words
 
 # A claim that does not hold interests most, one that holds least.
@@ -51,32 +51,32 @@ def write_page(
     An experiment of which a claim does not hold must say what was looked for and found. `again` is the folder of records as
     the page names it.
     """
-    outcomes = [outcome_of(experiment, records) for experiment in experiments().values()]
+    reproductions = [reproduction_of(experiment, records) for experiment in experiments().values()]
     folder = file.parent / "figures" / "reproduction"
-    lines = [*_opening(outcomes, findings, again, file.name), *_summary(outcomes)]
-    for outcome in outcomes:
-        lines += _section(outcome, findings, folder.relative_to(file.parent))
-        if figures and _has_figure(outcome):
+    lines = [*_opening(reproductions, findings, again, file.name), *_summary(reproductions)]
+    for reproduction in reproductions:
+        lines += _section(reproduction, findings, folder.relative_to(file.parent))
+        if figures and _has_figure(reproduction):
             folder.mkdir(parents=True, exist_ok=True)
-            title = f"{outcome.experiment.source}: mean and one standard error ({_seeds_and_rounds(outcome)})"
-            picture = folder / f"{outcome.experiment.name}.png"
-            drawing.draw_png(outcome.shown, title, picture, outcome.experiment.published)
+            title = f"{reproduction.experiment.source}: mean and one standard error ({_seeds_and_rounds(reproduction)})"
+            picture = folder / f"{reproduction.experiment.name}.png"
+            drawing.draw_png(reproduction.shown, title, picture, reproduction.experiment.published)
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_name(file.name + ".partial")
     partial.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
     os.replace(partial, file)
-    return [outcome.experiment.name for outcome in outcomes if _lacks_text(outcome, findings)]
+    return [reproduction.experiment.name for reproduction in reproductions if _lacks_text(reproduction, findings)]
 
 
-def _lacks_text(outcome: Outcome, findings: Findings) -> bool:
+def _lacks_text(reproduction: Reproduction, findings: Findings) -> bool:
     """Whether something differs from the paper, and nobody said a word."""
-    found = outcome.experiment
-    numbers = not found.claims and not found.timing and any(not entry.agrees for entry in outcome.agreements)
-    return (outcome.count("does not hold") > 0 or numbers) and found.name not in findings.found
+    found = reproduction.experiment
+    numbers = not found.claims and not found.timing and any(not entry.agrees for entry in reproduction.agreements)
+    return (reproduction.count("does not hold") > 0 or numbers) and found.name not in findings.found
 
 
-def _opening(outcomes: Sequence[Outcome], findings: Findings, again: str, page: str) -> list[str]:
-    records = [record for outcome in outcomes for record in outcome.records]
+def _opening(reproductions: Sequence[Reproduction], findings: Findings, again: str, page: str) -> list[str]:
+    records = [record for reproduction in reproductions for record in reproduction.records]
     unique = list({id(record): record for record in records}.values())  # figures of one world share runs
     days = sorted({record["began"][:10] for record in unique})
     when = "" if not days else f" on {days[0]}" if len(days) == 1 else f" from {days[0]} to {days[-1]}"
@@ -106,41 +106,41 @@ def _versions(record: Record) -> str:
     return f"windward {found['windward']}, Python {found['python']}, torch {found['torch']}"
 
 
-def _summary(outcomes: Iterable[Outcome]) -> list[str]:
+def _summary(reproductions: Iterable[Reproduction]) -> list[str]:
     lines = [
         "## Summary",
         "",
         "| experiment | source | run here | computing | claims: hold / do not / undecided | verdict |",
         "| --- | --- | --- | ---: | :---: | --- |",
     ]
-    for outcome in outcomes:
-        found = outcome.experiment
-        counts = " / ".join(str(outcome.count(verdict)) for verdict in ("holds", "does not hold", "undecided"))
-        judged = outcome.count("not run") < len(outcome.claims)
+    for reproduction in reproductions:
+        found = reproduction.experiment
+        counts = " / ".join(str(reproduction.count(verdict)) for verdict in ("holds", "does not hold", "undecided"))
+        judged = reproduction.count("not run") < len(reproduction.claims)
         if found.claims:
             shown = counts if judged else ""
         else:
-            agreeing = sum(entry.agrees for entry in outcome.agreements)
-            shown = f"{agreeing} of {len(outcome.agreements)} numbers agree" if outcome.agreements else ""
+            agreeing = sum(entry.agrees for entry in reproduction.agreements)
+            shown = f"{agreeing} of {len(reproduction.agreements)} numbers agree" if reproduction.agreements else ""
             shown = "" if found.timing else shown
-        cells = [f"[{found.name}](#{found.name})", found.source, _size(outcome), _computing(outcome), shown]
-        lines.append("| " + " | ".join([*cells, f"**{outcome.word}**"]) + " |")
+        cells = [f"[{found.name}](#{found.name})", found.source, _size(reproduction), _computing(reproduction), shown]
+        lines.append("| " + " | ".join([*cells, f"**{reproduction.word}**"]) + " |")
     return [*lines, ""]
 
 
-def _size(outcome: Outcome) -> str:
-    if not outcome.records:
+def _size(reproduction: Reproduction) -> str:
+    if not reproduction.records:
         return ""
-    size, every = _seeds_and_rounds(outcome), len(outcome.experiment.cases)
-    problems = {record["problem"] for record in outcome.records}
+    size, every = _seeds_and_rounds(reproduction), len(reproduction.experiment.cases)
+    problems = {record["problem"] for record in reproduction.records}
     return size if len(problems) == every else f"{size}, {len(problems)} of {every} problems"
 
 
-def _seeds_and_rounds(outcome: Outcome) -> str:
-    found, records = outcome.experiment, outcome.records
+def _seeds_and_rounds(reproduction: Reproduction) -> str:
+    found, records = reproduction.experiment, reproduction.records
     seeds, rounds = len({r["seed"] for r in records}), span(sorted({r["rounds"] for r in records}))
     size = f"{seeds} of {len(found.seeds)} seeds, {rounds} rounds"
-    return size if outcome.full else f"{size} of {span(_full_rounds(found, {r['problem'] for r in records}))}"
+    return size if reproduction.full else f"{size} of {span(_full_rounds(found, {r['problem'] for r in records}))}"
 
 
 def _full_rounds(experiment: Experiment, problems: Container[str]) -> list[int]:
@@ -148,49 +148,51 @@ def _full_rounds(experiment: Experiment, problems: Container[str]) -> list[int]:
     return sorted({case.rounds or experiment.rounds for case in experiment.cases if case.name in problems})
 
 
-def _computing(outcome: Outcome) -> str:
-    return in_words(sum(record["seconds"] for record in outcome.records)) if outcome.records else ""
+def _computing(reproduction: Reproduction) -> str:
+    return in_words(sum(record["seconds"] for record in reproduction.records)) if reproduction.records else ""
 
 
-def _has_figure(outcome: Outcome) -> bool:
+def _has_figure(reproduction: Reproduction) -> bool:
     """Whether there are curves: a table of seconds, or a number at the last round alone, has none."""
-    if outcome.experiment.timing:
+    if reproduction.experiment.timing:
         return False
-    return any(int((runs.mean() == runs.mean()).sum()) > 1 for _, panel in outcome.shown for runs in panel.values())
+    return any(
+        int((runs.mean() == runs.mean()).sum()) > 1 for _, panel in reproduction.shown for runs in panel.values()
+    )
 
 
-def _section(outcome: Outcome, findings: Findings, pictures: Path) -> list[str]:
-    found = outcome.experiment
+def _section(reproduction: Reproduction, findings: Findings, pictures: Path) -> list[str]:
+    found = reproduction.experiment
     lines = [f"## {found.name}", "", f"{found.source}. {found.shows}", ""]
-    if not outcome.records:
+    if not reproduction.records:
         lines += ["Not run here yet.", "", f"    windward bench run {found.name}", ""]
     else:
-        lines += [f"Verdict: **{outcome.word}**{_why(outcome)}.", "", *_beside(outcome)]
+        lines += [f"Verdict: **{reproduction.word}**{_why(reproduction)}.", "", *_beside(reproduction)]
         if found.notes:
             lines += [found.notes, ""]
-        if _has_figure(outcome):
+        if _has_figure(reproduction):
             lines += [f"![{found.source}]({pictures.as_posix()}/{found.name}.png)", ""]
-        lines += [*_claims(outcome), *_numbers(outcome)]
+        lines += [*_claims(reproduction), *_numbers(reproduction)]
     if found.name in findings.found:
         lines += ["### What was looked for and found", "", findings.found[found.name], ""]
-    elif _lacks_text(outcome, findings):
+    elif _lacks_text(reproduction, findings):
         lines += ["### What was looked for and found", "", UNSAID, ""]
     return lines
 
 
-def _why(outcome: Outcome) -> str:
-    judged = [entry for entry in outcome.claims if entry.verdict != "not run"]
+def _why(reproduction: Reproduction) -> str:
+    judged = [entry for entry in reproduction.claims if entry.verdict != "not run"]
     if judged:
         return f" (claims judged: {len(judged)}; {tally(judged)})"
-    if outcome.experiment.timing or not outcome.agreements:
+    if reproduction.experiment.timing or not reproduction.agreements:
         return ""
-    agreeing = sum(entry.agrees for entry in outcome.agreements)
-    return f" ({agreeing} of {len(outcome.agreements)} printed numbers agree)"
+    agreeing = sum(entry.agrees for entry in reproduction.agreements)
+    return f" ({agreeing} of {len(reproduction.agreements)} printed numbers agree)"
 
 
-def _beside(outcome: Outcome) -> list[str]:
+def _beside(reproduction: Reproduction) -> list[str]:
     """Return what was run beside the full size, which is the paper's."""
-    found, records = outcome.experiment, outcome.records
+    found, records = reproduction.experiment, reproduction.records
     seeds = sorted({record["seed"] for record in records})
     ran = {(record["problem"], record["method"]) for record in records}
     wanted = [(case.name, method) for case in found.cases for method in found.runs_on(case)]
@@ -209,7 +211,7 @@ def _beside(outcome: Outcome) -> list[str]:
         ("runs", str(len(wanted) * len(found.seeds)), str(len(records))),
     ]
     lines = ["| | full size | here |", "| --- | --- | --- |", *(f"| {a} | {b} | {c} |" for a, b, c in rows), ""]
-    lines += [f"{_computing(outcome)} of computing. Again, at full size: `windward bench run {found.name}`.", ""]
+    lines += [f"{_computing(reproduction)} of computing. Again, at full size: `windward bench run {found.name}`.", ""]
     instead = sorted({f"{r['stand_in']} for {r['problem']}" for r in records if r.get("stand_in")})
     return [*lines, f"Other data took the place of the paper's: {', '.join(instead)}.", ""] if instead else lines
 
@@ -218,10 +220,10 @@ def _some(names: Sequence[str], every: Sequence[str]) -> str:
     return "all" if len(names) == len(every) else ", ".join(names)
 
 
-def _claims(outcome: Outcome) -> list[str]:
+def _claims(reproduction: Reproduction) -> list[str]:
     """Return the claims, those that do not hold first; many that hold are folded."""
-    judged = [entry for entry in outcome.claims if entry.verdict != "not run"]
-    unseen = outcome.count("not run")
+    judged = [entry for entry in reproduction.claims if entry.verdict != "not run"]
+    unseen = reproduction.count("not run")
     if not judged:
         return [f"None of the {unseen} orders the paper claims could be judged.", ""] if unseen else []
     lines = ["**Claimed orders.** Advantage: how much better the first is, with its 95 % interval.", ""]
@@ -260,8 +262,8 @@ def _relation(entry: Difference) -> str:
     return "ahead of" if entry.claim.relation == "ahead" else "level with"
 
 
-def _numbers(outcome: Outcome) -> list[str]:
-    lines = [line for panel, runs in outcome.shown for line in table(outcome.experiment, panel, runs)]
-    if len(outcome.shown) <= MOST_PANELS or outcome.experiment.published:
+def _numbers(reproduction: Reproduction) -> list[str]:
+    lines = [line for panel, runs in reproduction.shown for line in table(reproduction.experiment, panel, runs)]
+    if len(reproduction.shown) <= MOST_PANELS or reproduction.experiment.published:
         return lines
-    return _folded(f"Numbers of the {len(outcome.shown)} panels", lines)
+    return _folded(f"Numbers of the {len(reproduction.shown)} panels", lines)

@@ -57,7 +57,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Settings:
+class RunSettings:
     """What to run of an experiment: None where the experiment's own (or its quick) size is meant."""
 
     out: Path
@@ -83,7 +83,7 @@ class Watcher(Protocol):
 
 
 @dataclass
-class Outcome:
+class Tally:
     """What came of a call: runs done now, runs that were there already, and failures."""
 
     done: int = 0
@@ -105,7 +105,7 @@ def load_extras(file: Path) -> tuple[dict[str, Method], dict[str, Make]]:
     return dict(found[0]), dict(found[1])
 
 
-def sized(experiment: Experiment, settings: Settings) -> tuple[Experiment, list[Job]]:
+def sized(experiment: Experiment, settings: RunSettings) -> tuple[Experiment, list[Job]]:
     """Return the experiment with what was asked for, and its runs in order."""
     if settings.extras is not None:
         experiment = experiment.with_extras(*load_extras(settings.extras))
@@ -126,7 +126,7 @@ def sized(experiment: Experiment, settings: Settings) -> tuple[Experiment, list[
     return experiment, jobs
 
 
-def remaining(experiment: Experiment, jobs: Sequence[Job], settings: Settings) -> list[Job]:
+def remaining(experiment: Experiment, jobs: Sequence[Job], settings: RunSettings) -> list[Job]:
     """Return the runs not in the file yet; refuse where it holds the same runs with other rounds or on other data."""
     file = settings.out / records.FILE
     known: dict[Key, Record] = {records.key_of(record): record for record in records.read(file)[0]}
@@ -151,12 +151,12 @@ def remaining(experiment: Experiment, jobs: Sequence[Job], settings: Settings) -
     return left
 
 
-def run_experiment(experiment: Experiment, settings: Settings, watcher: Watcher) -> Outcome:
+def run_experiment(experiment: Experiment, settings: RunSettings, watcher: Watcher) -> Tally:
     """Do what is left of an experiment; Ctrl-C raises KeyboardInterrupt, with all finished runs written."""
     experiment, jobs = sized(experiment, settings)
     file = settings.out / records.FILE
     left = remaining(experiment, jobs, settings)
-    outcome = Outcome(skipped=len(jobs) - len(left))
+    outcome = Tally(skipped=len(jobs) - len(left))
     workers = settings.workers or (1 if experiment.timing else os.cpu_count() or 1)
     workers = max(1, min(workers, len(left)))
     if workers > 1 and experiment.name not in experiments():
@@ -207,7 +207,7 @@ class _Clock:
         return total / self._workers
 
 
-def _guarded(experiment: Experiment, job: Job, settings: Settings) -> Record | str:
+def _guarded(experiment: Experiment, job: Job, settings: RunSettings) -> Record | str:
     try:
         return run_one(
             experiment,
@@ -251,7 +251,7 @@ def _in_processes(
     experiment: Experiment,
     jobs: Sequence[Job],
     workers: int,
-    settings: Settings,
+    settings: RunSettings,
     take: Callable[[Job, Record | str], None],
 ) -> None:
     context = multiprocessing.get_context("spawn")
@@ -289,7 +289,7 @@ def _watch(parent: int, stop: Event) -> None:
     os._exit(1)
 
 
-def _work(name: str, job: Job, settings: Settings) -> Record | str:
+def _work(name: str, job: Job, settings: RunSettings) -> Record | str:
     try:
         found = registered(name)
         if settings.extras is not None:

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from windward.bench.compare import Difference, Runs, Verdict, longest, of_experiment, runs_of
 from windward.bench.experiment import Experiment, Panel, Record
-from windward.bench.report import claimed
+from windward.bench.summary import claimed
 
 Word: TypeAlias = Literal["matches", "partly", "differs", "undecided", "timing", "not run at full size", "not run"]
 
@@ -38,7 +38,7 @@ class Agreement:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class Reproduction:
     """An experiment's records that are shown, and what they say."""
 
     experiment: Experiment
@@ -87,12 +87,12 @@ def in_a_word(holding: int, failing: int, open: int) -> Word:
     return "matches" if not failing and not open else "partly"
 
 
-def outcome_of(experiment: Experiment, records: Sequence[Record]) -> Outcome:
-    """Return the outcome of an experiment from the records of all: of its full size where that tells anything."""
+def reproduction_of(experiment: Experiment, records: Sequence[Record]) -> Reproduction:
+    """Return the reproduction of an experiment from the records of all: of its full size where that tells anything."""
     own = of_experiment(experiment, records)
-    found = [_outcome(experiment, part) for part in _sizes(experiment, own)]
+    found = [_reproduction(experiment, part) for part in _sizes(experiment, own)]
     telling = [one for one in found if not experiment.claims or one.count("not run") < len(one.claims)]
-    return [*telling, *found, _outcome(experiment, [])][0]
+    return [*telling, *found, _reproduction(experiment, [])][0]
 
 
 def _sizes(experiment: Experiment, records: Sequence[Record]) -> Iterator[list[Record]]:
@@ -108,13 +108,13 @@ def _sizes(experiment: Experiment, records: Sequence[Record]) -> Iterator[list[R
         rest = [record for record in rest if id(record) not in taken]
 
 
-def _outcome(experiment: Experiment, records: list[Record]) -> Outcome:
+def _reproduction(experiment: Experiment, records: list[Record]) -> Reproduction:
     shown = [(panel, runs_of(panel, records)) for panel in experiment.panels]
     shown = [(panel, runs) for panel, runs in shown if runs]
     # Published numbers are of the paper's data.
     same = [record for record in records if not record.get("stand_in")]
     comparable = [(panel, runs_of(panel, same)) for panel, _ in shown]
-    return Outcome(experiment, records, shown, claimed(experiment, shown), _agreements(experiment, comparable))
+    return Reproduction(experiment, records, shown, claimed(experiment, shown), _agreements(experiment, comparable))
 
 
 def _is_full(experiment: Experiment, record: Record) -> bool:

@@ -24,7 +24,7 @@ from windward.policy import Policy
 from windward.space.parameters import Real
 from windward.space.space import Space
 from windward.study.study import Study
-from windward.trials.records import Outcome, Suggestion
+from windward.trials.records import Result, Suggestion
 
 PRICE, SALVAGE, COST = 9.0, 1.0, 5.0
 TAIL = 20.0  # of the Burr XII distribution, whose other shape is 2
@@ -52,11 +52,11 @@ def best_order() -> float:
     return demand_at((PRICE - COST) / (PRICE - SALVAGE))
 
 
-def sold_day(demand: float) -> Callable[[Suggestion], Outcome]:
+def sold_day(demand: float) -> Callable[[Suggestion], Result]:
     """Return one day's evaluation at a given demand."""
 
-    def evaluate(suggestion: Suggestion) -> Outcome:
-        return Outcome(profit(float(suggestion.decision["order"]), demand), context={"demand": demand})
+    def evaluate(suggestion: Suggestion) -> Result:
+        return Result(profit(float(suggestion.decision["order"]), demand), context={"demand": demand})
 
     return evaluate
 

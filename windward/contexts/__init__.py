@@ -5,7 +5,11 @@ from windward.contexts.known import Distribution, Known
 from windward.contexts.models import Box, Empirical, Grid, KernelDensity, NoContext
 from windward.contexts.weighted import ContextModel, Contexts, product, reach, sobol
 
+# The parts of this room: JSON, the log and the documentation know them from here.
+PARTS: tuple[type, ...] = (Box, Distribution, Empirical, Grid, KernelDensity, Known, NoContext)
+
 __all__ = [
+    "PARTS",
     "Box",
     "ContextModel",
     "Contexts",

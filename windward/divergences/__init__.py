@@ -21,8 +21,12 @@ from windward.divergences.worst_case import (
     radius_of_all,
 )
 
+# The parts of this room.
+PARTS: tuple[type, ...] = (MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein)
+
 __all__ = [
     "MMD",
+    "PARTS",
     "Ball",
     "ChiSquare",
     "Divergence",

@@ -21,7 +21,30 @@ from windward.objectives.radii import Decay, KernelRate, KirschnerRate, MicheliR
 from windward.objectives.robust import LipschitzRobust, MeanRisk, Robust, Sensitivity, Tradeoff
 from windward.objectives.satisficing import Satisficing
 
+# The parts of this room.
+PARTS: tuple[type, ...] = (
+    BocuOne,
+    BocuTwo,
+    CVaR,
+    Decay,
+    Expected,
+    KernelRate,
+    KirschnerRate,
+    LipschitzRobust,
+    MeanRisk,
+    MeanVariance,
+    MicheliRate,
+    MidpointRobust,
+    Minimum,
+    Robust,
+    Satisficing,
+    Sensitivity,
+    Tradeoff,
+    VaR,
+)
+
 __all__ = [
+    "PARTS",
     "BocuOne",
     "BocuTwo",
     "Bound",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import anyio
 import anyio.to_thread
@@ -13,7 +13,7 @@ from fastapi import APIRouter, FastAPI, Header, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.concurrency import run_in_threadpool
 
-from windward.basics.errors import ArgumentError, JournalError
+from windward.basics.errors import JournalError
 from windward.present import records
 from windward.present.plots import FIGURES
 from windward.service import bodies, jobs, page
@@ -32,7 +32,11 @@ from windward.version import __version__
 # Trials sent at once.
 MOST_TRIALS = 1000
 NOTHING_GIVEN = bodies.Ask()
-FigureKind = Literal["landscape", "history", "contexts", "price", "delays"]
+# The figures that there are, by name: the page asks for each of them.
+if TYPE_CHECKING:
+    FigureKind = str
+else:
+    FigureKind = Literal[tuple(FIGURES)]
 Id = Annotated[int, Path(ge=0, le=2**31)]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", max_length=200)]
 REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -51,8 +55,6 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 
 def create_app(settings: Settings) -> FastAPI:
     """Return the service; its processes start with it and end with it."""
-    if set(FIGURES) != set(FigureKind.__args__):  # type: ignore[attr-defined]
-        raise ArgumentError("the service and windward.plots know different figures.")
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -165,7 +167,7 @@ def reveal(inside: Inside, name: Writable, id: Id, body: bodies.Reveal) -> dict[
 
 
 @rounds.post("/trials/{id}/tell")
-async def tell(inside: Inside, name: Writable, id: Id, body: bodies.Tell, key: Key = None) -> Response:
+async def tell(inside: Inside, name: Writable, id: Id, body: bodies.TellBody, key: Key = None) -> Response:
     """Say what a trial's value is, however late. The same again is harmless."""
     one = Tell(id, body.value, body.context, body.noise, body.decision, key)
     return JSONResponse(await inside.scribe.tell(name, one))  # plain data: not checked again on its way out
@@ -194,8 +196,8 @@ def amend(inside: Inside, name: Writable, id: Id, body: bodies.Amend) -> dict[st
 
 @reading.get("")
 def status(inside: Inside, name: Readable) -> dict[str, Any]:
-    """Say how a study stands: its declaration, its counts, its pending trials."""
-    return records.status(inside.shelf.study(name))
+    """Say how a study stands: its declaration, its counts, its pending trials, and which figures there are."""
+    return {**records.status(inside.shelf.study(name)), "figures": list(FIGURES)}
 
 
 @reading.get("/trials")

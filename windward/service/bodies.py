@@ -83,7 +83,7 @@ class Reveal(Body):
     context: Values
 
 
-class Tell(Body):
+class TellBody(Body):
     """What came back."""
 
     value: Number

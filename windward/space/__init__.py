@@ -4,7 +4,11 @@ from windward.space.linear import Linear
 from windward.space.parameters import Categorical, Integer, Parameter, Real, Value
 from windward.space.space import Given, Roles, Space, accepted_before, few
 
+# The parts of this room.
+PARTS: tuple[type, ...] = (Categorical, Integer, Linear, Real, Space)
+
 __all__ = [
+    "PARTS",
     "Categorical",
     "Given",
     "Integer",

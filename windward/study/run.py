@@ -12,12 +12,12 @@ from windward.basics import arguments
 from windward.basics.errors import ArgumentError, JournalError, SpaceError, TrialError
 from windward.basics.progress import Progress
 from windward.basics.speech import shown
-from windward.trials.records import Outcome, Suggestion
+from windward.trials.records import Result, Suggestion
 
 if TYPE_CHECKING:
     from windward.study.study import Study
 
-Evaluate: TypeAlias = Callable[[Suggestion], float | Outcome]
+Evaluate: TypeAlias = Callable[[Suggestion], float | Result]
 Leftover: TypeAlias = Literal["keep", "retry", "lose"]
 
 logger = logging.getLogger("windward")
@@ -202,24 +202,20 @@ def _give_up(study: Study, id: int, reason: str) -> None:
 
 def _tell(study: Study, suggestion: Suggestion, result: object) -> None:
     """Tell what an evaluation returned. A result that cannot be told is a fault of the evaluation, and ends the run."""
-    outcome = result if isinstance(result, Outcome) else Outcome(result)  # type: ignore[arg-type]
+    told = result if isinstance(result, Result) else Result(result)  # type: ignore[arg-type]
     try:
-        study.tell(
-            suggestion.id, outcome.value, context=outcome.context, noise=outcome.noise, decision=outcome.decision
-        )
+        study.tell(suggestion.id, told.value, context=told.context, noise=told.noise, decision=told.decision)
     except (ArgumentError, SpaceError, TrialError) as error:
         _give_up(study, suggestion.id, f"{type(error).__name__}: {error}")
         message = (
             f"study.run: evaluate returned {shown(result)} for trial {suggestion.id}, which cannot be told: {error}"
         )
-        raise type(error)(f"{message} Return a number or Outcome(value, context=...).") from error
+        raise type(error)(f"{message} Return a number or Result(value, context=...).") from error
     except JournalError as error:  # the value is good and the log is not: nothing is given up
-        raise JournalError(
-            f"{error} Trial {suggestion.id} is still pending; its outcome was {shown(outcome)}."
-        ) from error
+        raise JournalError(f"{error} Trial {suggestion.id} is still pending; its told was {shown(told)}.") from error
     if suggestion.id in {trial.id for trial in study.policy.view(study.trials).awaiting_context}:
         missing = [name for name in study.space.context if name not in study.trials[suggestion.id].context]
         raise ArgumentError(
             f"study.run: evaluate returned no context for trial {suggestion.id}, and a value without it teaches nothing; "
-            f"return Outcome(value, context={{{shown(missing[0])}: ...}}). The value is kept: reveal the context to use it."
+            f"return Result(value, context={{{shown(missing[0])}: ...}}). The value is kept: reveal the context to use it."
         )

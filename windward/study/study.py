@@ -29,7 +29,7 @@ from windward.study.log import Clock, Log, journal_of, utc_now
 from windward.study.reading import PartsReader
 from windward.study.run import Leftover, run_rounds
 from windward.trials.frame import dataframe
-from windward.trials.records import Outcome, Past, Recommendation, Suggestion, Tell, Trial
+from windward.trials.records import Past, Recommendation, Result, Suggestion, Tell, Trial
 from windward.trials.trials import Trials
 from windward.version import __version__
 
@@ -352,7 +352,7 @@ class Study:
 
     def run(
         self,
-        evaluate: Callable[[Suggestion], float | Outcome],
+        evaluate: Callable[[Suggestion], float | Result],
         rounds: int | None = None,
         *,
         until: int | None = None,
@@ -363,7 +363,7 @@ class Study:
     ) -> None:
         """Ask, evaluate and tell, `rounds` more times or until the study has `until` trials, with a progress bar.
 
-        `evaluate` takes a `Suggestion` and returns a number or an `Outcome`. Where it raises, the trial is lost with the
+        `evaluate` takes a `Suggestion` and returns a number or an `Result`. Where it raises, the trial is lost with the
         error's text and the loop goes on; three failures in a row end it with the error. With an `executor` (threads,
         processes, a cluster's) `workers` evaluations are kept in flight, one per processor where not said. Ctrl-C raises
         KeyboardInterrupt: all that was told is in the journal, what was being evaluated stays pending. `leftover` says

@@ -7,7 +7,11 @@ from windward.surrogate.posterior import GaussianPosterior, Hyperparameters
 from windward.surrogate.protocol import Believed, Drafting, Posterior, SampledFunction, Sketching, Start, Surrogate
 from windward.surrogate.scaling import SoftClip, Standardize, Unscaled
 
+# The parts of this room.
+PARTS: tuple[type, ...] = (GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled)
+
 __all__ = [
+    "PARTS",
     "Believed",
     "Drafting",
     "GaussianPosterior",

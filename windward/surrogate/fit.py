@@ -17,7 +17,7 @@ from windward.surrogate.likelihood import LEAST_NOISE, MANY, NOISE_PRIOR, Likeli
 from windward.surrogate.needs import posterior_needs
 from windward.surrogate.posterior import GaussianPosterior, Hyperparameters
 from windward.surrogate.protocol import NO_START, Start
-from windward.surrogate.scaling import Outcome, Standardize
+from windward.surrogate.scaling import Scaling, Standardize
 from windward.trials.trials import Dataset
 
 # The share by which observations must grow before a new search. Over four problems neither 5 nor 10 % costs regret that
@@ -45,7 +45,7 @@ class GaussianProcess:
     """
 
     kernel: KernelName = "squared_exponential"
-    outcome: Outcome = field(default_factory=Standardize, kw_only=True)
+    outcome: Scaling = field(default_factory=Standardize, kw_only=True)
     fixed: Hyperparameters | None = field(default=None, kw_only=True)
     tasks: bool = field(default=False, kw_only=True)
     refit: float = field(default=REFIT, kw_only=True)
@@ -54,7 +54,7 @@ class GaussianProcess:
         arguments.choice("GaussianProcess", "kernel", self.kernel, KERNELS)
         arguments.flag("GaussianProcess", "tasks", self.tasks)
         arguments.number("GaussianProcess", "refit", self.refit, low=0.0)
-        if isinstance(self.outcome, type) or not isinstance(self.outcome, Outcome):
+        if isinstance(self.outcome, type) or not isinstance(self.outcome, Scaling):
             raise ArgumentError(
                 f"GaussianProcess(outcome={shown(self.outcome)}): give Standardize(), SoftClip() or Unscaled()."
             )

@@ -26,7 +26,7 @@ class ScaledOutcomes:
 
 
 @runtime_checkable
-class Outcome(Protocol):
+class Scaling(Protocol):
     """Scale outcomes `"n"`; with a `floor` they are shifted by it and never centred (see `feedback.Censor`)."""
 
     def scaled(self, y: Tensor, floor: float | None) -> ScaledOutcomes: ...

@@ -100,7 +100,7 @@ class Suggestion:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Result:
     """What an evaluation returns when it is more than a number: see `Study.tell` for the fields."""
 
     value: float

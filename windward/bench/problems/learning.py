@@ -31,7 +31,7 @@ FIRST, SECOND, GUARD = 0.9, 0.999, 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class HeldOut:
     """Rows to train on and rows to score on: features `"n p"` and labels `"n"`."""
 
     features: Array
@@ -39,10 +39,10 @@ class Split:
     held_features: Array
     held_labels: NDArray[Any]
 
-    def prefix(self, share: float) -> Split:
+    def prefix(self, share: float) -> HeldOut:
         """Return the first share of both parts."""
         train, held = math.ceil(share * len(self.labels)), math.ceil(share * len(self.held_labels))
-        return Split(self.features[:train], self.labels[:train], self.held_features[:held], self.held_labels[:held])
+        return HeldOut(self.features[:train], self.labels[:train], self.held_features[:held], self.held_labels[:held])
 
 
 def scikit() -> Any:
@@ -60,18 +60,18 @@ def scikit() -> Any:
     return sklearn
 
 
-def split(features: Array, labels: NDArray[Any], held: float, seed: int = 0) -> Split:
+def held_out(features: Array, labels: NDArray[Any], held: float, seed: int = 0) -> HeldOut:
     """Return a stratified split with the share `held` to score on."""
     train, other, train_labels, other_labels = scikit().model_selection.train_test_split(
         features, labels, test_size=held, random_state=seed, stratify=labels
     )
-    return Split(train, train_labels, other, other_labels)
+    return HeldOut(train, train_labels, other, other_labels)
 
 
-def standardized(parts: Split) -> Split:
+def standardized(parts: HeldOut) -> HeldOut:
     """Return the split with features of mean zero and deviation one on the rows to train on."""
     scaler = scikit().preprocessing.StandardScaler().fit(parts.features)
-    return Split(
+    return HeldOut(
         scaler.transform(parts.features), parts.labels, scaler.transform(parts.held_features), parts.held_labels
     )
 
@@ -115,13 +115,13 @@ def unknown_best(name: str, instead: str) -> Callable[[Objective, Contexts], Opt
     return best
 
 
-def svm_accuracy(parts: Split, penalty: float, gamma: float) -> float:
+def svm_accuracy(parts: HeldOut, penalty: float, gamma: float) -> float:
     """Return the accuracy of a support vector machine with the radial kernel."""
     machine = scikit().svm.SVC(C=penalty, gamma=gamma).fit(parts.features, parts.labels)
     return float(machine.score(parts.held_features, parts.held_labels))
 
 
-def elastic_net_accuracy(parts: Split, l1: float, l2: float, epochs: int = 20) -> float:
+def elastic_net_accuracy(parts: HeldOut, l1: float, l2: float, epochs: int = 20) -> float:
     """Return the accuracy of a linear classifier (hinge loss) trained by stochastic gradients with both penalties."""
     model = scikit().linear_model.SGDClassifier(
         penalty="elasticnet", alpha=l1 + l2, l1_ratio=l1 / (l1 + l2), max_iter=epochs, tol=None, random_state=0
@@ -130,7 +130,7 @@ def elastic_net_accuracy(parts: Split, l1: float, l2: float, epochs: int = 20) -
 
 
 def network_accuracy(
-    parts: Split,
+    parts: HeldOut,
     weights: list[Tensor],
     forward: Callable[[list[Tensor], Tensor, torch.Generator | None], Tensor],
     *,

@@ -90,9 +90,9 @@ def _levy(seed: int, data: Data) -> Problem:
 
 def cross_validated(
     name: str,
-    parts: learning.Split,
+    parts: learning.HeldOut,
     decision: dict[str, Parameter],
-    accuracy: Callable[[learning.Split, tuple[float, ...]], float],
+    accuracy: Callable[[learning.HeldOut, tuple[float, ...]], float],
     *,
     count: int,
     seed: int = 0,
@@ -101,7 +101,7 @@ def cross_validated(
     model_selection = learning.scikit().model_selection
     cut = model_selection.StratifiedKFold(count, shuffle=True, random_state=seed).split(parts.features, parts.labels)
     folds = [
-        learning.Split(parts.features[train], parts.labels[train], parts.features[held], parts.labels[held])
+        learning.HeldOut(parts.features[train], parts.labels[train], parts.features[held], parts.labels[held])
         for train, held in cut
     ]
     tested = learning.scored(lambda x, c: accuracy(parts, x))
@@ -118,10 +118,10 @@ def cross_validated(
     )
 
 
-def digits() -> learning.Split:
+def digits() -> learning.HeldOut:
     """Return scikit-learn's digits in [0, 1], 80/20, stratified: in place of MNIST."""
     features, labels = learning.scikit().datasets.load_digits(return_X_y=True)
-    return learning.split(features / 16.0, labels, 0.2)
+    return learning.held_out(features / 16.0, labels, 0.2)
 
 
 @register("elastic-net-digits")
@@ -141,7 +141,7 @@ def _cnn_cv_digits(seed: int, data: Data) -> Problem:
     """
     weights = learning.initial([(8, 1, 3, 3), (16, 8, 3, 3), (10, 64)])
 
-    def accuracy(parts: learning.Split, x: tuple[float, ...]) -> float:
+    def accuracy(parts: learning.HeldOut, x: tuple[float, ...]) -> float:
         def forward(w: list[Tensor], features: Tensor, generator: torch.Generator | None) -> Tensor:
             images = features.reshape(-1, 1, 8, 8)
             for layer, rate in ((0, x[1]), (2, x[2])):
@@ -166,7 +166,7 @@ def machine(name: str, features: learning.Array, labels: np.ndarray, seed: int) 
     """
     return cross_validated(
         name,
-        learning.split(features, labels, 0.2, seed),
+        learning.held_out(features, labels, 0.2, seed),
         SVM_DECISION,
         lambda parts, x: learning.svm_accuracy(learning.standardized(parts), *x),
         count=5,

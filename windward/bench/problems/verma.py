@@ -78,22 +78,22 @@ def stored(name: str) -> Callable[[Objective, Contexts], Optimum]:
     return learning.known_best(name, table)
 
 
-def diabetes(data: Data) -> learning.Split:
+def diabetes(data: Data) -> learning.HeldOut:
     """Return the raw features and outcomes, 70/30, stratified."""
     table = np.loadtxt(data.file("diabetes.csv"), delimiter=",", skiprows=1)
-    return learning.split(table[:, :8], table[:, 8].astype(int), 0.3)
+    return learning.held_out(table[:, :8], table[:, 8].astype(int), 0.3)
 
 
-def breast_cancer() -> learning.Split:
+def breast_cancer() -> learning.HeldOut:
     """Return scikit-learn's breast cancer data, raw, 70/30, stratified."""
     features, labels = learning.scikit().datasets.load_breast_cancer(return_X_y=True)
-    return learning.split(features, labels, 0.3)
+    return learning.held_out(features, labels, 0.3)
 
 
-def digits() -> learning.Split:
+def digits() -> learning.HeldOut:
     """Return scikit-learn's digits in [0, 1], 70/30, stratified: in place of MNIST."""
     features, labels = learning.scikit().datasets.load_digits(return_X_y=True)
-    return learning.split(features / 16.0, labels, 0.3)
+    return learning.held_out(features / 16.0, labels, 0.3)
 
 
 @register("svm-diabetes", files=("diabetes.csv",), substitute="svm-breast-cancer")
@@ -197,7 +197,7 @@ def _svm_tables(seed: int, data: Data) -> Problem:
     return tables("svm-tables", torch.from_numpy(table["accuracy"]), torch.from_numpy(table["config"]), features)
 
 
-def growing(name: str, parts: learning.Split) -> Problem:
+def growing(name: str, parts: learning.HeldOut) -> Problem:
     """Return the machine on 20 growing data sets, z = 0, ..., 19: the first (z + 1) / 20 of both parts of one split."""
     stages = [parts.prefix((stage + 1) / STAGES) for stage in range(STAGES)]
     truth = Contexts.uniform(torch.arange(STAGES, dtype=torch.float64)[:, None])

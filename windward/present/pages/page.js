@@ -267,8 +267,6 @@ function showTokens(made) {
 
 // -- one study -------------------------------------------------------------------------------------------------------
 
-const FIGURES = ["landscape", "history", "contexts", "price", "delays"];
-
 function contextInput(id, parameter, known) {
   if (parameter.part === "Categorical") {
     const options = parameter.choices.map((choice, at) => make("option", { value: String(at), selected: choice === known }, String(choice)));
@@ -362,7 +360,7 @@ async function showStudy(name) {
   const table = make("div", { className: "wide" });
   const ask = make("button", { type: "button", id: "ask" }, "Ask for the next decision");
   const known = contextFields("ask", study);
-  const plots = FIGURES.map((kind) => make("section", { className: "figure", id: `figure-${kind}` }));
+  const plots = study.figures.map((kind) => make("section", { className: "figure", id: `figure-${kind}` }));
   const report = make("button", { type: "button", className: "quiet" }, "Download the report");
   let revision = -1;
 
@@ -483,9 +481,9 @@ function unescaped(text) {
 async function updateFigures(places, name, current) {
   for (const place of places) if (!place.firstChild) place.append(make("p", { className: "soft" }, "Drawing…"));
   await loadPlotly();
-  for (const [at, kind] of FIGURES.entries()) {
+  for (const place of places) {
     if (!current()) return;
-    const place = places[at];
+    const kind = place.id.replace("figure-", "");
     try {
       const figure = await call("GET", `${api(name)}/figures/${kind}`);
       if (!current()) return;
