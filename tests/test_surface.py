@@ -80,7 +80,7 @@ def test_the_core_needs_torch_numpy_and_scipy_alone():
     ("code", "command"),
     [
         ("ww.Study(ww.Space({'a': ww.Real(0, 1)}), journal='sqlite:///x.db')", "pip install 'sqlalchemy>=2.0'"),
-        ("import windward.cli", "pip install 'click>=8.1' 'rich>=13'"),
+        ("import windward.cli.main", "pip install 'click>=8.1' 'rich>=13'"),
     ],
 )
 def test_a_dependency_that_was_left_out_is_named_with_its_command(code, command):
