@@ -113,13 +113,13 @@ def postgres(postgres_server):
     return postgres_server.database()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def url(tmp_path_factory):
-    """The journal of a service of a test file's own."""
+    """The journal of the service that tests share; each makes studies of its own."""
     return f"sqlite:///{tmp_path_factory.mktemp('service')}/studies.db"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def client(url):
     """A client of that service, with the administrator's token."""
     from fastapi.testclient import TestClient  # here: most tests need no service

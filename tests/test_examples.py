@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import windward as ww
+from windward.testing import check_divergence
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -151,6 +152,7 @@ def test_a_divergence_of_your_own(here):
     trusting, wary = (numbers(line) for line in said.splitlines())
     assert wary[1] < trusting[1] and wary[2] < trusting[2] and wary[3] > trusting[3] + 0.5
     part = names["Contamination"]()
+    check_divergence(part, 0.9)
     contexts = ww.Contexts(torch.zeros(3, 1).double(), torch.tensor([0.5, 0.3, 0.2]).double())
     worst = part.worst_case(torch.tensor([[4.0, 2.0, -1.0]]).double(), contexts, 0.25)
     assert worst.value.item() == pytest.approx(0.75 * 2.4 - 0.25)

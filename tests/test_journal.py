@@ -17,6 +17,7 @@ from helpers import SHOP, quadratic
 
 import windward as ww
 from windward.journal.events import Draft
+from windward.testing import check_journal
 
 AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -41,56 +42,10 @@ def draft(kind="told", trial=0, **body):
 # -- conformance: the same for every backend ------------------------------------------------------------------------
 
 
-def test_append_and_read_in_order(journal):
-    journal.create("a", [draft("created", None, x=1)], key="k0")
-    journal.append("a", lambda unread: [draft(value=0.1), draft("lost")], key="k1", after=1)
-    events = journal.read("a")
-    assert [(e.seq, e.kind, e.key) for e in events] == [(1, "created", "k0"), (2, "told", "k1"), (3, "lost", "k1/1")]
-    assert events[1].at == AT and events[1].body == {"v": 1, "value": 0.1}
-    assert [e.seq for e in journal.read("a", after=2)] == [3]
-
-
-def test_the_same_key_is_written_once(journal):
-    journal.create("a", [draft("created", None)], key="k0")
-    for _ in range(3):
-        events = journal.append("a", lambda unread: [draft(value=1.0)], key="k1", after=1)
-        assert [e.seq for e in events] == [2]
-    assert len(journal.read("a")) == 2
-    assert len(journal.create("a", [draft("created", None)], key="k0")) == 2
-
-
-def test_what_came_meanwhile_is_shown_before_deciding(journal):
-    journal.create("a", [draft("created", None)], key="k0")
-    journal.append("a", lambda unread: [draft(value=1.0)], key="k1", after=1)
-    shown = []
-
-    def decide(unread):
-        shown.extend(unread)
-        return []
-
-    assert [e.seq for e in journal.append("a", decide, key="k2", after=1)] == [2]
-    assert [e.seq for e in shown] == [2] and len(journal.read("a")) == 2
-
-
-def test_an_error_while_deciding_writes_nothing(journal):
-    journal.create("a", [draft("created", None)], key="k0")
-
-    def decide(unread):
-        raise ww.TrialError("no")
-
-    with pytest.raises(ww.TrialError):
-        journal.append("a", decide, key="k1", after=1)
-    assert len(journal.read("a")) == 1
-    journal.append("a", lambda unread: [draft(value=1.0)], key="k1", after=1)
-    assert len(journal.read("a")) == 2
-
-
-def test_moved_asks_write_nothing(journal):
-    journal.create("a", [draft("created", None)], key="k0")
-    assert journal.append("a", lambda _: [draft("asked", 0)], key="k1", after=1, expected_asks=0) is not None
-    assert journal.append("a", lambda _: [draft("asked", 0)], key="k2", after=1, expected_asks=0) is None
-    assert journal.append("a", lambda _: [draft("asked", 1)], key="k3", after=1, expected_asks=1) is not None
-    assert [e.trial for e in journal.read("a")] == [None, 0, 1]
+def test_laws(journal):
+    """Order, keys, conflicts, births, the number of trials, the line of those who ask, and what comes back as it was."""
+    check_journal(lambda: journal)
+    assert journal.names() == []
 
 
 def test_unknown_studies_are_named(journal):
@@ -102,19 +57,6 @@ def test_unknown_studies_are_named(journal):
     ):
         with pytest.raises(ww.JournalError, match="no study named 'b' in this journal; it has 'a'"):
             call()
-
-
-def test_floats_and_text_round_trip(journal):
-    body = {
-        "v": 1,
-        "value": 0.1 + 0.2,
-        "tiny": 5e-324,
-        "text": "naïve “quote” \x00-free; --",
-        "deep": {"a": [1, None, True]},
-    }
-    journal.create("snow ☃", [Draft("created", None, AT, body)], key="k")
-    assert journal.read("snow ☃")[0].body == body
-    assert journal.names() == ["snow ☃"]
 
 
 def test_a_study_begun_again_under_its_old_name_is_noticed(url):

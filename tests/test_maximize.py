@@ -16,6 +16,7 @@ import windward as ww
 from windward.search.grid import OverGrid
 from windward.search.multistart import MultiStart, spread_best
 from windward.search.region import LEAST_DISTANCE, Region
+from windward.testing import check_maximizer
 
 
 def cube(d):
@@ -25,6 +26,14 @@ def cube(d):
 def bump(center, sharpness=20.0):
     center = torch.as_tensor(center, dtype=torch.float64)
     return lambda x: torch.exp(-sharpness * (x - center).square().sum(-1))
+
+
+@pytest.mark.parametrize(
+    "maximizer", [MultiStart(), MultiStart(screen=64, starts=2, evaluations=40), OverGrid()], ids=repr
+)
+def test_laws(maximizer):
+    """A decision of the region, as good as many others, the same for the same generator."""
+    check_maximizer(maximizer)
 
 
 # -- MultiStart ----------------------------------------------------------------------------------------------------

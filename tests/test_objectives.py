@@ -16,7 +16,7 @@ from oracles import random_contexts
 import windward as ww
 from windward.beliefs.scores import improvement
 from windward.contexts import Contexts
-from windward.objectives.satisficing import reported, satisficing
+from windward.objectives.satisficing import _Tangents, reported, satisficing
 from windward.policy import Policy
 from windward.surrogate import Believed, GaussianProcess, Hyperparameters
 from windward.trials.trials import Dataset, Trials
@@ -584,3 +584,22 @@ def test_a_divergence_of_ones_own_has_the_same_value_with_and_without_a_gradient
     step = 1e-6 * torch.randn(3, 6, generator=generator, dtype=torch.float64)
     change = reduction(values + step) - reduction(values - step)
     assert torch.allclose(2.0 * (gradient * step).sum(-1), change, rtol=1e-4, atol=1e-12)
+
+
+def test_rows_that_cannot_be_solved_are_left_out_at_once():
+    class Stubborn:
+        calls = 0
+
+        def __call__(self, values, radius):
+            Stubborn.calls += 1
+            failed = (values[:, 0] < 0).nonzero()[:, 0].tolist()
+            if failed:
+                raise ww.SolverError("not certified", failed)
+            return ww.TotalVariation().on(Contexts.uniform(torch.zeros(3, 1)))(values, radius)
+
+    rows = normal(1000, 3)
+    found = _Tangents.where_solved(Stubborn(), rows, torch.full((1000,), 0.1, dtype=torch.float64))
+    assert Stubborn.calls == 2  # all of them, then those that can be solved; by halves it would be two thousand
+    assert torch.equal(found.height.isnan(), rows[:, 0] < 0) and torch.equal(
+        found.radius, torch.full_like(found.radius, 0.1)
+    )

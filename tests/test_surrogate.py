@@ -19,6 +19,7 @@ from windward.suggest.prepare import Request
 from windward.suggest.suggest import suggest
 from windward.surrogate import GaussianProcess, Hyperparameters, Likelihood
 from windward.surrogate.splits import SPLIT_RESIDUAL, split
+from windward.testing import check_surrogate
 from windward.trials.records import Trial
 from windward.trials.trials import Dataset, Trials
 
@@ -89,16 +90,10 @@ def test_leading_shapes(generator):
 
 
 @pytest.mark.parametrize("kernel", ["squared_exponential", "matern52"])
-def test_path_moments_match_marginals(kernel):
-    posterior = posterior_for(kernel)
-    generator = torch.Generator().manual_seed(0)
-    x = torch.rand(6, 2, generator=generator, dtype=torch.float64)
-    points = torch.rand(3, 1, generator=generator, dtype=torch.float64)
-    mean, std = posterior.marginals(x, points)
-    draws = torch.stack([posterior.path(generator)(x, points) for _ in range(1000)])
-    # Five standard errors: of a mean, std / sqrt(S); of a deviation, std / sqrt(2 S).
-    assert ((draws.mean(0) - mean).abs() <= 5 * std / math.sqrt(1000)).all()
-    assert ((draws.std(0) / std - 1).abs() <= 5 / math.sqrt(2000)).all()
+@pytest.mark.parametrize("fixed", [FIXED, None], ids=["fixed", "fitted"])
+def test_laws(kernel, fixed):
+    """Marginals, means, samples, paths, averages, derivatives and conditioning tell of one posterior."""
+    check_surrogate(GaussianProcess(kernel, fixed=fixed))
 
 
 def test_path_is_one_function(generator):
@@ -281,15 +276,6 @@ def test_unscaled_outcomes_of_any_size_are_fitted(size):
         data = random_dataset(3, 4, 0, seed=seed)
         fitted = GaussianProcess(outcome=ww.Unscaled()).fitted(replace(data, y=size * data.y))
         assert all(math.isfinite(value) for value in (fitted.mean, fitted.noise, *fitted.length_scales))
-
-
-@pytest.mark.parametrize("kernel", ["squared_exponential", "matern52"])
-def test_means_alone_are_those_of_the_marginals(kernel, generator):
-    posterior = posterior_for(kernel)
-    x = torch.rand(9, 2, dtype=torch.float64, generator=generator)
-    points = torch.rand(5, 1, dtype=torch.float64, generator=generator)
-    assert torch.allclose(posterior.means(x, points), posterior.marginals(x, points)[0], rtol=0, atol=1e-12)
-    assert posterior.means(x[:0], points).shape == (0, 5)
 
 
 @pytest.mark.parametrize("kernel", ["squared_exponential", "matern52"])

@@ -17,6 +17,7 @@ import windward as ww
 from windward import divergences
 from windward.contexts import Contexts
 from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein, wasserstein
+from windward.testing import check_divergence
 
 # (divergence, radii that matter for contexts in [0, 1])
 DIVERGENCES = {
@@ -50,87 +51,13 @@ def test_values_match_convex_programmes(name, seed):
 
 # -- laws -----------------------------------------------------------------------------------------------------------
 
-cases = st.tuples(st.sampled_from(NAMES), st.integers(1, 14), st.integers(0, 10**6), st.floats(0.02, 1.0))
 
-
-def instance(case):
-    name, n, seed, share = case
+@every_divergence
+def test_laws(name):
+    """Feasible and attaining weights, radii, slopes, other values, order, batches, gradients."""
     divergence, radii = DIVERGENCES[name]
-    contexts = random_contexts(n, 1 + seed % 2, seed=seed)
-    return divergence, contexts, normal(n, seed=seed + 1), share * radii[-1]
-
-
-@settings(max_examples=150)
-@given(cases)
-def test_weights_are_feasible_and_attain_the_value(case):
-    divergence, contexts, f, radius = instance(case)
-    worst = divergence.worst_case(f, contexts, radius)
-    assert float(worst.weights.min()) >= 0.0
-    assert float(worst.weights.sum()) == pytest.approx(1.0, abs=1e-9)
-    assert float(divergence.distance(worst.weights, contexts)) <= radius * (1 + 1e-7) + 1e-9
-    assert float(worst.weights @ f) == pytest.approx(float(worst.value), abs=1e-12 + 1e-12 * float(f.abs().max()))
-    mean = float(contexts.weights @ f)
-    assert float(f.min()) - 1e-9 <= float(worst.value) <= mean + 1e-9
-    assert float(worst.multiplier) >= 0.0
-
-
-@settings(max_examples=100)
-@given(cases)
-def test_non_increasing_and_convex_in_the_radius(case):
-    divergence, contexts, f, radius = instance(case)
-    radii = radius * torch.tensor([0.4, 0.7, 1.0], dtype=torch.float64)
-    values = divergence.worst_case(f.expand(3, -1), contexts, radii).value
-    slack = 3e-8 * (1.0 + float(f.abs().max()))
-    assert float(values[1] - values[0]) <= slack and float(values[2] - values[1]) <= slack
-    assert float(values[1]) <= 0.5 * float(values[0] + values[2]) + slack
-
-
-@settings(max_examples=100)
-@given(cases)
-def test_the_multiplier_lies_between_the_one_sided_slopes(case):
-    """left difference >= multiplier >= right difference, for a convex non-increasing function."""
-    divergence, contexts, f, radius = instance(case)
     # An iterative solver's gap divided by the step bounds what differences can show.
-    step, slack = 0.02 * radius, 1e-5 if case[0].startswith("mmd") else 1e-8
-    low, at, high = (divergence.worst_case(f, contexts, r) for r in (radius - step, radius, radius + step))
-    left, right = float(low.value - at.value) / step, float(at.value - high.value) / step
-    bound = slack * (1.0 + float(f.abs().max())) / radius
-    assert right - bound <= float(at.multiplier) <= left + bound
-
-
-@settings(max_examples=60)
-@given(cases, st.floats(-50, 50), st.floats(1e-3, 1e3))
-def test_translation_and_scaling(case, shift, scale):
-    divergence, contexts, f, radius = instance(case)
-    base, other = divergence.worst_case(f, contexts, radius), divergence.worst_case(scale * f + shift, contexts, radius)
-    size = 1e-7 * scale * (1.0 + float(f.abs().max())) + 1e-12 * abs(shift)
-    assert float(other.value) == pytest.approx(scale * float(base.value) + shift, abs=size)
-
-
-@settings(max_examples=60)
-@given(cases)
-def test_permutation_and_batch(case):
-    divergence, contexts, f, radius = instance(case)
-    order = torch.randperm(len(f), generator=torch.Generator().manual_seed(case[2]))
-    shuffled = divergence.worst_case(f[order], Contexts(contexts.points[order], contexts.weights[order]), radius)
-    base = divergence.worst_case(f, contexts, radius)
-    assert float(shuffled.value) == pytest.approx(float(base.value), abs=3e-8 * (1 + float(f.abs().max())))
-    batch = torch.stack([f, -f, 2 * f]).reshape(3, 1, -1)
-    radii = torch.tensor([radius, 0.5 * radius, radius], dtype=torch.float64)[:, None]
-    together = divergence.worst_case(batch, contexts, radii)
-    assert together.value.shape == (3, 1) and together.weights.shape == (3, 1, len(f))
-    for i in range(3):
-        alone = divergence.worst_case(batch[i, 0], contexts, float(radii[i, 0]))
-        assert float(together.value[i, 0]) == pytest.approx(float(alone.value), abs=3e-8 * (1 + float(f.abs().max())))
-
-
-@settings(max_examples=60)
-@given(cases)
-def test_monotone_in_the_values(case):
-    divergence, contexts, f, radius = instance(case)
-    raised = f + normal(len(f), seed=case[2] + 9).abs()
-    low, high = (float(divergence.worst_case(v, contexts, radius).value) for v in (f, raised))
-    assert low <= high + 3e-8 * (1 + float(raised.abs().max()))
+    check_divergence(divergence, radii[-1], instances=28, slope_gap=1e-5 if name.startswith("mmd") else 1e-8)
 
 
 def test_every_public_divergence_is_held_to_the_laws():

@@ -19,7 +19,7 @@ An error raised by a study leaves the study as it was.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class WindwardError(Exception):
@@ -43,7 +43,11 @@ class IncompatibleError(WindwardError, TypeError):
 
 
 class SolverError(WindwardError, RuntimeError):
-    """A numerical routine could not certify its answer."""
+    """A numerical routine could not certify its answer; `unsolved` are the rows of a batch that it failed on, if it knows."""
+
+    def __init__(self, message: str, unsolved: Sequence[int] | None = None) -> None:
+        super().__init__(message)
+        self.unsolved = unsolved
 
 
 class JournalError(WindwardError, RuntimeError):

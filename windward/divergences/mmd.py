@@ -157,7 +157,8 @@ class MMDBall:
                 raise SolverError(
                     f"MMD: {int((gap > self.tolerance).sum())} of {len(gap)} worst cases are not certified: the largest "
                     f"relative gap is {float(gap[worst]):.2g} at radius {float(r[rows[worst]]):g}, the tolerance "
-                    f"{self.tolerance:g}; use a larger tolerance or a nugget."
+                    f"{self.tolerance:g}; use a larger tolerance or a nugget.",
+                    rows[gap > self.tolerance].tolist(),
                 )
             weights[rows], multiplier[rows] = q, slope * span[rows]
         return weights, multiplier

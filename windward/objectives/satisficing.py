@@ -129,15 +129,24 @@ class _Tangents:
     @classmethod
     def where_solved(cls, ball: Ball, rows: Tensor, radius: Tensor) -> _Tangents:
         """Return the tangents, NaN where the worst case could not be solved."""
+        found = cls(radius.clone(), torch.full_like(radius, torch.nan), torch.full_like(radius, torch.nan))
+        if len(rows) == 0:
+            return found
         try:
             return cls.at(ball, rows, radius)
-        except SolverError:
+        except SolverError as error:
             if len(rows) == 1:
-                nothing = torch.full_like(radius, torch.nan)
-                return cls(radius, nothing, nothing)
-        half = len(rows) // 2
-        parts = [cls.where_solved(ball, rows[some], radius[some]) for some in (slice(None, half), slice(half, None))]
-        return cls(*(torch.cat([getattr(part, name) for part in parts]) for name in ("radius", "slope", "height")))
+                return found
+            failed = error.unsolved
+        if failed:  # the others alone: halving would solve most rows again and again
+            rest = torch.ones(len(rows), dtype=torch.bool, device=rows.device)
+            rest[torch.as_tensor(failed, device=rows.device)] = False
+            parts = [rest.nonzero()[:, 0]]
+        else:
+            parts = list(torch.arange(len(rows), device=rows.device).tensor_split(2))
+        for some in parts:
+            found.put(some, cls.where_solved(ball, rows[some], radius[some]))
+        return found
 
     def of(self, rows: Tensor) -> _Tangents:
         return _Tangents(self.radius[rows], self.slope[rows], self.height[rows])

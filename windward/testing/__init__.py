@@ -1,0 +1,22 @@
+"""Suites of laws for parts of your own: each function takes a part and raises `AssertionError` where it breaks a law.
+
+They need no test framework: call one from any test. Windward's own parts are held to the same suites.
+
+>>> import windward as ww
+>>> from windward.testing import check_divergence
+>>> check_divergence(ww.TotalVariation(), 1.1)
+"""
+
+from windward.testing.context_model import check_context_model
+from windward.testing.divergence import check_divergence
+from windward.testing.journal import check_journal
+from windward.testing.maximizer import check_maximizer
+from windward.testing.surrogate import check_surrogate
+
+__all__ = [
+    "check_context_model",
+    "check_divergence",
+    "check_journal",
+    "check_maximizer",
+    "check_surrogate",
+]
