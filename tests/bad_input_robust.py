@@ -23,7 +23,7 @@ LOOSE = ww.Space(  # nothing bounds its demand: no context can be placed before 
 
 
 def downhill(situation: ww.Situation) -> float:
-    return 0.5 - t
+    return 0.5 - situation.seen
 
 
 def silent(situation: ww.Situation) -> None:
