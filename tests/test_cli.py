@@ -287,8 +287,8 @@ def test_declarations_that_are_wrong(tmp_path, text, says):
 class OnTheSafeSide:
     monotone = True
 
-    def bind(self, contexts, seen):
-        return ww.Minimum().bind(ww.Situation(contexts, seen))
+    def bind(self, situation):
+        return ww.Minimum().bind(situation)
 
 
 def test_a_study_with_parts_of_ones_own_is_opened_from_python(tmp_path):

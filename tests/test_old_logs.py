@@ -12,7 +12,7 @@ import pytest
 from helpers import quadratic
 
 import windward as ww
-from windward.basics.codec import decode, encode, table_of
+from windward.basics.codec import Table, decode, encode, table_of
 from windward.journal.events import VERSION, Event
 from windward.journal.upcast import DEFAULTS, in_full, upcast
 from windward.parts import OWN_PARTS
@@ -119,7 +119,7 @@ def test_a_new_default_does_not_change_an_old_study():
         apart: float = 0.5
         new_field: int = 7
 
-    table = {**table_of(OWN_PARTS), "MultiStart": MultiStart}
+    table = Table({**table_of(OWN_PARTS).given, "MultiStart": MultiStart})
     old = decode(in_full({"part": "MultiStart", "starts": 2}), table)
     assert (old.screen, old.starts, old.tolerance, old.apart, old.new_field) == (512, 2, 1e-6, 0.0125, 7)
 

@@ -86,7 +86,7 @@ class Spread:
 
     monotone = False
 
-    def bind(self, contexts, seen):
+    def bind(self, situation):
         return lambda values, slopes=None: -values.std(-1)
 
 

@@ -144,7 +144,7 @@ class Median:
 
     monotone = True
 
-    def bind(self, contexts, seen):
+    def bind(self, situation):
         return _MedianReduction()
 
 

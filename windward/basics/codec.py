@@ -2,8 +2,8 @@
 
 A part is a frozen dataclass; it becomes `{"part": its class name, field: value, ...}` with every field, so that a later
 default changes nothing that was written. What is read may leave fields out: they are then at their defaults. Names are
-resolved against a table the caller passes, never imported, so a document from a database or a request can only name what
-is in the table.
+resolved against a table the caller passes, then against the parts that installed packages offer (`plugins.py`). Nothing is
+imported because a document from a database or a request says where it is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,25 @@ from datetime import timedelta
 from typing import Any
 
 from windward.basics.errors import ArgumentError, WindwardError, did_you_mean
+from windward.basics.plugins import plugin
 from windward.basics.speech import shown
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """The classes that a document may name: those given, then those that installed packages offer, if `plugins` allows it."""
+
+    given: Mapping[str, type]
+    plugins: bool = True
+    # Looking through all installed packages takes milliseconds.
+    _found: dict[str, type] = dataclasses.field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def find(self, tag: str) -> type | None:
+        """Return the class of a tag, None for a tag that nobody knows; a plugin that cannot be used is refused."""
+        known = self.given.get(tag) or self._found.get(tag)
+        if known is None and (known := plugin(tag, allowed=self.plugins)) is not None:
+            self._found[tag] = known
+        return known
 
 
 def encode(value: Any) -> Any:
@@ -44,8 +62,8 @@ def encode(value: Any) -> Any:
     )
 
 
-def decode(data: Any, table: Mapping[str, type]) -> Any:
-    """Return what `encode` wrote, its parts built from the classes in `table`."""
+def decode(data: Any, table: Table) -> Any:
+    """Return what `encode` wrote, its parts built from the classes that `table` finds."""
     if isinstance(data, list):
         return tuple(decode(entry, table) for entry in data)
     if not isinstance(data, Mapping):
@@ -53,15 +71,15 @@ def decode(data: Any, table: Mapping[str, type]) -> Any:
     tag = data.get("part")
     if not isinstance(tag, str):
         return {key: decode(entry, table) for key, entry in data.items()}
-    if tag not in table and tag != "timedelta":  # before its fields: the whole is what the reader looks for
+    kind = timedelta if tag == "timedelta" else table.find(tag)
+    if kind is None:  # before its fields: the whole is what the reader looks for
         raise ArgumentError(
-            f"unknown part {shown(tag, 60)}{did_you_mean(tag, table)}; pass a class of your own with parts=[...]."
+            f"unknown part {shown(tag, 60)}{did_you_mean(tag, table.given)}; pass a class of your own with parts=[...]."
         )
     fields = {key: decode(entry, table) for key, entry in data.items() if key != "part"}
-    if tag == "timedelta":
-        return _built(tag, timedelta, fields)
-    _check_fields(tag, table[tag], fields)
-    return _built(tag, table[tag], fields)
+    if kind is not timedelta:
+        _check_fields(tag, kind, fields)
+    return _built(tag, kind, fields)
 
 
 def _check_fields(tag: str, kind: type, fields: Mapping[str, Any]) -> None:
@@ -78,7 +96,7 @@ def _check_fields(tag: str, kind: type, fields: Mapping[str, Any]) -> None:
             raise ArgumentError(f"part {tag!r} needs the field {field.name!r}; {known}.")
 
 
-def table_of(*groups: Iterable[type]) -> dict[str, type]:
+def table_of(*groups: Iterable[type], plugins: bool = True) -> Table:
     """Return the table of parts by name; two different classes of one name are refused."""
     table: dict[str, type] = {}
     for group in groups:
@@ -89,7 +107,7 @@ def table_of(*groups: Iterable[type]) -> dict[str, type]:
             raise ArgumentError(f"parts=[{shown(kind)}]: a part is a frozen dataclass; give the class itself.")
         if table.setdefault(kind.__name__, kind) is not kind:
             raise ArgumentError(f"parts=[{kind.__name__}]: there is another part of that name; rename yours.")
-    return table
+    return Table(table, plugins)
 
 
 def dumps(data: Any) -> str:

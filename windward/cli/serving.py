@@ -31,6 +31,7 @@ from windward.cli.common import echo_json, journal_option, json_option, say
 @click.option(
     "--largest-body", type=click.IntRange(1), default=1_000_000, show_default=True, help="Bytes of a request."
 )
+@click.option("--plugins", is_flag=True, help="Allow parts of installed packages in requests and in logs.")
 @journal_option
 @json_option
 def serve(
@@ -40,6 +41,7 @@ def serve(
     fitters: int,
     memory: int,
     largest_body: int,
+    plugins: bool,
     journal: str,
     as_json: bool,
 ) -> None:
@@ -60,7 +62,9 @@ def serve(
     given = _given_token(admin_token_file)
     check_binding(host, given is not None)
     token = given or new_token()
-    settings = Settings(journal, token, fitters=fitters, memory=memory * 2**20, largest_body=largest_body)
+    settings = Settings(
+        journal, token, fitters=fitters, memory=memory * 2**20, largest_body=largest_body, plugins=plugins
+    )
 
     def ready(address: str) -> None:
         import sqlalchemy

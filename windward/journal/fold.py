@@ -7,14 +7,14 @@ written as: whoever computes suggestions reads them, and whoever tells a value n
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, NewType, Protocol, TypeVar
 
 from windward.basics import arguments
-from windward.basics.codec import decode
+from windward.basics.codec import Table, decode
 from windward.basics.errors import JournalError, WindwardError
 from windward.journal.events import Draft, Event
 from windward.journal.fingerprints import Imported, fingerprint
@@ -44,8 +44,8 @@ class Reader(Protocol):
     """Reads the parts in a log; what it cannot read it refuses, and the fold names the event."""
 
     @property
-    def table(self) -> Mapping[str, type]:
-        """The parts that a space may hold, by name."""
+    def table(self) -> Table:
+        """The parts that a space may hold."""
         ...
 
     def policy(self, body: Any) -> object:
@@ -61,7 +61,7 @@ class Reader(Protocol):
 class SpaceReader:
     """Reads spaces alone, and leaves policies and fits as they are: enough to tell a value."""
 
-    table: Mapping[str, type] = field(default_factory=lambda: SPACE_PARTS)
+    table: Table = field(default_factory=lambda: Table(SPACE_PARTS))
 
     def policy(self, body: Any) -> object:
         """Leave a policy as it is."""

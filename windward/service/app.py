@@ -58,7 +58,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        shelf = Shelf(settings.journal, settings.memory)
+        shelf = Shelf(settings.journal, settings.memory, plugins=settings.plugins)
         kitchen = Kitchen(
             settings,
             shelf,

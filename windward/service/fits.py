@@ -68,7 +68,9 @@ class Fits:
     def __init__(self, settings: Settings) -> None:
         self._loop = asyncio.get_running_loop()
         self._most_waiting = settings.most_waiting
-        self._fitters = [Fitter(settings.journal, settings.memory) for _ in range(settings.fitters)]
+        self._fitters = [
+            Fitter(settings.journal, settings.memory, plugins=settings.plugins) for _ in range(settings.fitters)
+        ]
         self._threads = ThreadPoolExecutor(settings.fitters, "fitter")
         self._waiting: list[_Task] = []  # in order of arrival
         self._running: dict[Fitter, _Task] = {}

@@ -33,9 +33,9 @@ class Died(Exception):
 class Fitter:
     """A fitting process, seen from the service. One job at a time; its methods block, except `kill`."""
 
-    def __init__(self, url: str, memory: int) -> None:
+    def __init__(self, url: str, memory: int, *, plugins: bool = False) -> None:
         self.last_study: str | None = None  # the one it has open and fitted
-        self._url, self._memory = url, memory
+        self._url, self._memory, self._plugins = url, memory, plugins
         self._ended = False
         self._ending = threading.Lock()  # none is started while or after `kill` ends them
         self._pipe, self._process = self._started()
@@ -87,13 +87,14 @@ class Fitter:
 
     def _started(self) -> tuple[Connection, SpawnProcess]:
         ours, theirs = _spawning.Pipe()
-        process = _spawning.Process(target=_serve, args=(theirs, self._url, self._memory), daemon=True)
+        arguments = theirs, self._url, self._memory, self._plugins
+        process = _spawning.Process(target=_serve, args=arguments, daemon=True)
         process.start()
         theirs.close()  # else the pipe would stay open when the process ends
         return ours, process
 
 
-def _serve(pipe: Connection, url: str, memory: int) -> None:
+def _serve(pipe: Connection, url: str, memory: int, plugins: bool) -> None:
     """Compute jobs until the pipe is closed. Ctrl-C is left to the parent; the process ends when its parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -112,7 +113,7 @@ def _serve(pipe: Connection, url: str, memory: int) -> None:
             os._exit(0)  # at once: taking torch down takes a second, and there is nothing to save
         try:
             # Opened here: storage that cannot be reached is the job's error, not the end of the process.
-            shelf = shelf or Shelf(url, memory)
+            shelf = shelf or Shelf(url, memory, plugins=plugins)
             answer = True, job(shelf, *arguments)
         except Exception as error:
             answer = False, _sendable(error)

@@ -27,7 +27,7 @@ def create(shelf: Shelf, data: dict[str, Any]) -> dict[str, Any]:
     from windward.study.declare import declared
 
     memory = shelf.memory
-    return declaration(declared(data, memory=memory).create(shelf.journal, memory=memory))
+    return declaration(declared(data, memory=memory, plugins=shelf.plugins).create(shelf.journal, memory=memory))
 
 
 def recommend(shelf: Shelf, name: str, context: dict[str, Any] | None) -> str:

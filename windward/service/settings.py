@@ -30,6 +30,7 @@ class Settings:
     header_seconds: float = 10.0  # until the headers of a request are complete
     body_seconds: float = 30.0  # until the body of a request is complete
     wrong_tokens: int = 10  # wrong tokens that an address may send at once; every 6 s it may send one more
+    plugins: bool = False  # whether requests and logs may name parts of installed packages
 
     def __post_init__(self) -> None:
         if not isinstance(self.journal, str) or not self.journal:
@@ -48,6 +49,7 @@ class Settings:
             arguments.whole("Settings", name, getattr(self, name), low=1)
         for name in ("header_seconds", "body_seconds"):
             arguments.number("Settings", name, getattr(self, name), low=0.0, open_low=True)
+        arguments.flag("Settings", "plugins", self.plugins)
 
 
 def new_token() -> str:

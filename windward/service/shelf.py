@@ -14,10 +14,10 @@ MOST_OPEN = 128
 
 
 class Shelf:
-    """Open studies of one journal, by name. Safe for many threads."""
+    """Open studies of one journal, by name. Safe for many threads. `plugins`: parts of installed packages are allowed."""
 
-    def __init__(self, url: str, memory: int = budget.DEFAULT) -> None:
-        self.journal, self.memory = SqlJournal(url), memory
+    def __init__(self, url: str, memory: int = budget.DEFAULT, *, plugins: bool = False) -> None:
+        self.journal, self.memory, self.plugins = SqlJournal(url), memory, plugins
         self._studies: OrderedDict[str, tuple[str, Study]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -34,7 +34,7 @@ class Shelf:
                 self._studies.move_to_end(name)
                 return kept
         # Outside the lock: a long log takes seconds to fold.
-        opened = birth, Study.open(name, journal=self.journal, memory=self.memory)
+        opened = birth, Study.open(name, journal=self.journal, memory=self.memory, plugins=self.plugins)
         with self._lock:
             kept = self._studies.get(name)
             if kept is None or kept[0] != birth:

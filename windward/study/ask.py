@@ -7,7 +7,7 @@ import platform
 import random
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ import scipy
 import torch
 
 from windward.basics import streams
-from windward.basics.codec import decode, encode
+from windward.basics.codec import Table, decode, encode
 from windward.basics.errors import JournalError, TrialError, WindwardError
 from windward.journal import Draft, Event, History, Journal, rules
 from windward.journal.events import VERSION
@@ -245,7 +245,7 @@ class Asker:
 
 
 def replayed_body(
-    asked: Event, events: Sequence[Event], study: str, table: Mapping[str, type], device: torch.device, memory: int
+    asked: Event, events: Sequence[Event], study: str, table: Table, device: torch.device, memory: int
 ) -> tuple[dict[str, Any], bool]:
     """Return what the asked event's body would be if it were computed now, and whether an older version wrote it.
 

@@ -9,7 +9,7 @@
 
 Parts are written as `to_json` writes them. A policy is `{"part": "Policy", ...}` by its parts, or `{"method": ...}`, a
 published method with its arguments; left out, it is the study's default. Names are resolved against Windward's own
-tables: nothing that a file or a request says is imported.
+tables, and then, with `plugins`, against what installed packages offer; nothing else is imported.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any, Literal
 
 from windward import papers
 from windward.basics import arguments
-from windward.basics.codec import decode, table_of, unreadable
+from windward.basics.codec import Table, decode, table_of, unreadable
 from windward.basics.errors import ArgumentError, WindwardError, did_you_mean
 from windward.basics.speech import shown
 from windward.journal import Journal, check_name
@@ -40,6 +40,8 @@ FIELDS = ("name", "direction", "seed", "decision", "context", "constraints", "po
 # A file this large declares no study; refused before it is parsed.
 LARGEST_FILE = 1_000_000
 KINDS = (Real, Integer, Categorical)
+# A package that offers a part of one of these names is not asked for it: Windward's own win.
+OTHER_PARTS = frozenset(kind.__name__ for kind in OWN_PARTS) - {kind.__name__ for kind in KINDS}
 EXAMPLE = 'part = "Real", low = 0 and high = 100'
 
 
@@ -72,8 +74,11 @@ def methods() -> dict[str, Callable[..., Policy]]:
     return {n: f for n, f in own.items() if not n.startswith("_") and f.__module__ == papers.__name__}
 
 
-def declared(data: object, *, memory: int | None = None) -> Declaration:
-    """Return the declaration in plain data, or raise an error that names what is wrong; `memory` as in `Study`."""
+def declared(data: object, *, memory: int | None = None, plugins: bool = True) -> Declaration:
+    """Return the declaration in plain data, or raise an error that names what is wrong.
+
+    `memory` is as in `Study`; `plugins` says whether parts of installed packages may be named.
+    """
     if not isinstance(data, Mapping):
         raise ArgumentError(f"a declaration is a table with {', '.join(FIELDS)}, got {shown(data, 60)}.")
     unknown = [name for name in data if name not in FIELDS]
@@ -85,12 +90,12 @@ def declared(data: object, *, memory: int | None = None) -> Declaration:
     direction, seed = data.get("direction", "maximize"), data.get("seed", 0)
     arguments.choice("declaration", "direction", direction, ("maximize", "minimize"))
     space = Space(
-        _parameters("decision", data["decision"]),
-        _parameters("context", data.get("context", {})),
+        _parameters("decision", data["decision"], plugins),
+        _parameters("context", data.get("context", {}), plugins),
         _constraints(data.get("constraints", [])),
     )
     with _within("[policy]"):
-        policy = None if data.get("policy") is None else declared_policy(data["policy"])
+        policy = None if data.get("policy") is None else declared_policy(data["policy"], plugins=plugins)
     if policy is not None:
         policy.check(space, memory=memory)
     return Declaration(data["name"], space, policy, direction, arguments.whole("declaration", "seed", seed, low=0))
@@ -105,13 +110,13 @@ def _within(place: str) -> Iterator[None]:
         raise type(error)(f"{place}: {error}") from error
 
 
-def _parameters(role: str, data: object) -> dict[str, Any]:
+def _parameters(role: str, data: object, plugins: bool) -> dict[str, Any]:
     """Return the parameters in the tables of decisions or contexts, or raise an error that names the table."""
     if not isinstance(data, Mapping):
         raise ArgumentError(
             f"{role} = {shown(data, 60)}: write one table for each, such as [{role}.name] with {EXAMPLE}."
         )
-    table, found = {kind.__name__: kind for kind in KINDS}, {}
+    table, found = Table({kind.__name__: kind for kind in KINDS}, plugins), {}
     for name, entry in data.items():
         place = f"[{role}.{name}]"
         if not isinstance(entry, Mapping):
@@ -122,14 +127,16 @@ def _parameters(role: str, data: object) -> dict[str, Any]:
                 f'{place} needs its kind: write part = "Real", part = "Integer" or part = "Categorical".'
             )
         part = entry["part"]
-        if not isinstance(part, str) or part not in table:
-            raise ArgumentError(
-                f"{place}: unknown part {shown(part, 60)}{did_you_mean(part, table)}; a {role} is a Real, an Integer or a "
-                "Categorical."
-            )
         with _within(place):
+            if not isinstance(part, str) or part in OTHER_PARTS or table.find(part) is None:
+                near = did_you_mean(part, table.given)
+                raise ArgumentError(
+                    f"unknown part {shown(part, 60)}{near}; a {role} is a Real, an Integer or a Categorical."
+                )
             found[str(name)] = decode(entry, table)
-        if role == "decision" and not found[str(name)].choices and not {"low", "high"} <= set(entry):
+        # A plugin's parameter may write its bounds in other fields; the space checks that it has them.
+        bounded = part not in table.given or found[str(name)].choices or {"low", "high"} <= set(entry)
+        if role == "decision" and not bounded:
             missing = " and ".join(f"{side} = ..." for side in ("low", "high") if side not in entry)
             raise ArgumentError(f"{place}: a decision needs both bounds; add {missing}.")
     return found
@@ -145,7 +152,7 @@ def _constraints(data: object) -> list[Linear]:
     found = []
     for place, entry in enumerate(data, start=1):
         with _within(f"[[constraints]], the table number {place}"):
-            constraint = decode(entry, {"Linear": Linear})
+            constraint = decode(entry, Table({"Linear": Linear}, plugins=False))
             if not isinstance(constraint, Linear):
                 raise ArgumentError(f'{shown(entry, 60)}: a constraint needs part = "Linear".')
         found.append(constraint)
@@ -180,14 +187,14 @@ def _tables(data: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     return found
 
 
-def declared_policy(data: object) -> Policy:
-    """Return the policy in plain data: by its parts, or a published method by name."""
+def declared_policy(data: object, *, plugins: bool = True) -> Policy:
+    """Return the policy in plain data: by its parts, or a published method by name; `plugins` as in `declared`."""
     if not isinstance(data, Mapping) or ("part" in data) == ("method" in data):
         raise ArgumentError(
             f"policy={shown(data, 60)}: give either a method, such as {{'method': 'sbo_kde'}}, or parts, such as "
             "{'part': 'Policy', 'context_model': {'part': 'KernelDensity'}}."
         )
-    table = table_of(OWN_PARTS)
+    table = table_of(OWN_PARTS, plugins=plugins)
     if "part" in data:
         policy = decode(data, table)
         if not isinstance(policy, Policy):

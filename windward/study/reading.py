@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import is_dataclass
 from typing import Any
 
-from windward.basics.codec import decode
+from windward.basics.codec import Table, decode
 from windward.policy import Policy
 from windward.surrogate import Hyperparameters
 from windward.surrogate.fit import check_hyperparameters
@@ -18,7 +17,7 @@ class PartsReader:
     A body is known by its identity: JSON that looks equal may not be (1 and True).
     """
 
-    def __init__(self, table: Mapping[str, type]) -> None:
+    def __init__(self, table: Table) -> None:
         self.table = table
         self._policy: tuple[Any, Policy] | None = None
         self._fit: tuple[Any, Any] | None = None

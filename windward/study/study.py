@@ -119,10 +119,15 @@ class Study:
         clock: Clock = utc_now,
         device: str | torch.device = "cpu",
         memory: int | None = None,
+        plugins: bool = True,
     ) -> Study:
-        """Return the study of this name, rebuilt from its log alone; `parts` are the classes of your own parts."""
+        """Return the study of this name, rebuilt from its log alone; `parts` are the classes of your own parts.
+
+        Parts of installed packages are found by themselves; `plugins=False` refuses them, for a log that you do not trust.
+        """
         study = cls.__new__(cls)
-        study._prepare(name, journal_of(name, journal), parts, clock, device, memory)
+        arguments.flag("Study.open", "plugins", plugins)
+        study._prepare(name, journal_of(name, journal), parts, clock, device, memory, plugins=plugins)
         study._log.read()
         return study
 
@@ -134,8 +139,10 @@ class Study:
         clock: Clock,
         device: str | torch.device,
         memory: int | None,
+        *,
+        plugins: bool = True,
     ) -> None:
-        self._reader = PartsReader(table_of(OWN_PARTS, parts))
+        self._reader = PartsReader(table_of(OWN_PARTS, parts, plugins=plugins))
         self._device = arguments.device("Study", device)
         self._memory = _allowed(memory, self._device)
         self._log = Log(name, journal, clock=clock, reader=self._reader)

@@ -7,16 +7,24 @@ They need no test framework: call one from any test. Windward's own parts are he
 >>> check_divergence(ww.TotalVariation(), 1.1)
 """
 
+from windward.testing.belief import check_belief
 from windward.testing.context_model import check_context_model
 from windward.testing.divergence import check_divergence
+from windward.testing.feedback import check_feedback
 from windward.testing.journal import check_journal
 from windward.testing.maximizer import check_maximizer
+from windward.testing.objective import check_objective
+from windward.testing.rule import check_context_rule
 from windward.testing.surrogate import check_surrogate
 
 __all__ = [
+    "check_belief",
     "check_context_model",
+    "check_context_rule",
     "check_divergence",
+    "check_feedback",
     "check_journal",
     "check_maximizer",
+    "check_objective",
     "check_surrogate",
 ]
