@@ -22,11 +22,11 @@ LOOSE = ww.Space(  # nothing bounds its demand: no context can be placed before 
 )
 
 
-def downhill(t: int, k: int) -> float:
-    return 0.5 - t
+def downhill(situation: ww.Situation) -> float:
+    return 0.5 - situation.seen
 
 
-def silent(t: int, k: int) -> None:
+def silent(situation: ww.Situation) -> None:
     return None
 
 
@@ -172,7 +172,7 @@ def ball_rows(name: str, call: Callable[..., Any]) -> list[Row]:
         Row(f"{name}.divergence", lambda: call(0.1, TV), ArgumentError, "divergence=0.1"),
         Row(f"{name}.radius", lambda: call(TV, downhill), ArgumentError, "the schedule gave -0.5 for t=1; it must be"),
         Row(f"{name}.radius", lambda: call(TV, silent), ArgumentError, "the schedule gave None for t=1"),
-        Row(f"{name}.radius", lambda: call(TV, KNOWN), ArgumentError, "a schedule is called with t and k"),
+        Row(f"{name}.radius", lambda: call(TV, KNOWN), ArgumentError, "a schedule is called with a situation"),
     ]
 
 

@@ -14,7 +14,7 @@ from bench_helpers import TOY, Silent, made_record, read, run
 from click.testing import CliRunner
 
 import windward as ww
-from windward.bench import compare, figures, metrics, records, report, runner
+from windward.bench import compare, figures, metrics, records, runner, summary
 from windward.bench.experiment import Claim, Curve, Panel
 from windward.bench.experiments import experiment
 from windward.cli.main import main
@@ -97,7 +97,7 @@ def test_a_report_from_records_alone(table, tmp_path):
     page = (tmp_path / "page" / "huang2024-table2.md").read_text()
     rows = read(table)
     values = [r["series"]["total_variation"][-1] for r in rows if (r["problem"], r["method"]) == ("Normal", "as drawn")]
-    assert report.number(float(np.mean(values))) in page and "0.0962" in page
+    assert summary.number(float(np.mean(values))) in page and "0.0962" in page
     assert "12 of the paper's 80 runs" in page
     png = (tmp_path / "page" / "huang2024-table2.png").read_bytes()
     assert png.startswith(b"\x89PNG") and len(png) > 10_000
@@ -152,7 +152,7 @@ def test_ties_are_all_bold():
     curves = tuple(Curve(name, "toy", name) for name in ends)
     panel = replace(TOY.panels[0], curves=curves)
     rows = [made_record(name, seed, [0.0, end]) for name, end in ends.items() for seed in range(2)]
-    lines = report.table(TOY, panel, compare.runs_of(panel, rows))
+    lines = summary.table(TOY, panel, compare.runs_of(panel, rows))
     assert [line.split(" | ")[0] for line in lines[-4:-1]] == ["| **SBO-KDE**", "| **Random**", "| GP-UCB"]
 
 
@@ -170,4 +170,4 @@ def test_a_log_axis_and_curves_that_begin_late(tmp_path):
     figures.draw_png(shown, "late", tmp_path / "late.png")
     figures.draw_html(shown, "late", tmp_path / "late.html")
     assert (tmp_path / "late.png").stat().st_size > 5_000
-    assert report.table(TOY, panel, shown[0][1])[-2] == "| **mine** | 2 | 1.5 (0.5) | 0.5 (0) |"
+    assert summary.table(TOY, panel, shown[0][1])[-2] == "| **mine** | 2 | 1.5 (0.5) | 0.5 (0) |"

@@ -13,7 +13,7 @@ from bench_helpers import METHODS, command, read, toy
 from click.testing import CliRunner
 
 import windward as ww
-from windward.bench import records, report
+from windward.bench import records, summary
 from windward.bench.experiments import experiment, experiments
 from windward.cli.main import main
 
@@ -81,7 +81,7 @@ def test_a_method_and_a_problem_of_ones_own_in_worker_processes(tmp_path):
     assert "4 runs done, 0 there before, 2 failed" in answer.stdout
     assert "ZeroDivisionError" in answer.stderr and "about" in answer.stderr
     assert {(r["method"], r["seed"]) for r in read(out)} == {(m, s) for m in ("mine", "GP-UCB") for s in (100, 101)}
-    pages = report.write_report(read(out), out / "page", figures=False)
+    pages = summary.write_report(read(out), out / "page", figures=False)
     assert [page.name for page in pages] == ["huang2024-fig1.md"]  # not others of the same world, which were not run
     page = pages[0].read_text()
     assert "**hill**: cumulative regret" in page and "| mine | 2 |" in page.replace("**mine**", "mine")

@@ -13,7 +13,7 @@ import pytest
 from bench_helpers import METHODS, TOY, Silent, command, read, run, toy
 
 import windward as ww
-from windward.bench import records, report, runner
+from windward.bench import records, runner, summary
 from windward.bench.experiment import Case
 from windward.bench.experiments import experiment
 from windward.bench.experiments.parts import told
@@ -70,7 +70,7 @@ def test_missing_data_and_what_stands_in_for_them(tmp_path, monkeypatch):
     assert run(found, tmp_path, seeds=(0,), rounds=2, substitutes=True, **case)[0].skipped == 1
     with pytest.raises(ww.ArgumentError, match="run on svm-breast-cancer, and its own data is asked for"):
         run(found, tmp_path, seeds=(0,), rounds=2, **case)
-    pages = report.write_report(read(tmp_path), tmp_path / "page", figures=False)
+    pages = summary.write_report(read(tmp_path), tmp_path / "page", figures=False)
     assert "svm-breast-cancer for SVM Poisson(10)" in pages[0].read_text()
 
 

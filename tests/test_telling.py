@@ -219,13 +219,13 @@ def test_an_ask_that_loses_its_key_to_another_call_is_refused(study, monkeypatch
 def test_tells_are_decided_in_order_and_change_nothing_until_they_are_written(study):
     history = study._history
     entries = [
-        telling.Entry(0, "key:a", {"values": {"value": 1.0}, "context": {}, "noise": {}, "decision": None}),
+        telling.CheckedTell(0, "key:a", {"values": {"value": 1.0}, "context": {}, "noise": {}, "decision": None}),
         ww.ArgumentError("wrong whatever the log says"),
-        telling.Entry(
+        telling.CheckedTell(
             0, "key:b", {"values": {"value": 1.0}, "context": {"demand": 0.5}, "noise": {}, "decision": None}
         ),
-        telling.Entry(1, "key:a", {"values": {"value": 1.0}, "context": {}, "noise": {}, "decision": None}),
-        telling.Entry(1, "key:c", {"values": {"value": 2.0}, "context": {}, "noise": {}, "decision": None}),
+        telling.CheckedTell(1, "key:a", {"values": {"value": 1.0}, "context": {}, "noise": {}, "decision": None}),
+        telling.CheckedTell(1, "key:c", {"values": {"value": 2.0}, "context": {}, "noise": {}, "decision": None}),
     ]
     before = history.rows, history.head, dict(history.calls)
     decisions = [telling.decide(history, entries, utc_now()) for _ in range(2)]

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from windward.basics import streams
 from windward.basics.errors import ArgumentError
 from windward.bench.experiment import Case, Experiment, Record
 from windward.bench.listed import PARTS, among_listed
@@ -29,11 +30,11 @@ from windward.bench.problems import problem as registered
 from windward.bench.problems.registry import DATA_VARIABLE
 from windward.feedback import Censor
 from windward.objectives.protocol import Objective
-from windward.objectives.situation import Situation
 from windward.policy import Policy
 from windward.space.parameters import Parameter, Value
 from windward.study.ask import versions
 from windward.study.study import Study
+from windward.suggest.prepare import Request, arrived_only, prepare
 from windward.trials.records import Suggestion, Trial
 
 # Version of a record's fields; a reader refuses what it does not know.
@@ -230,15 +231,13 @@ def report_decisions(study: Study, objectives: Mapping[str, Objective]) -> dict[
     width = len(study.space.decision)
     if not trials.arrived:
         return dict.fromkeys(objectives, torch.full((width,), math.nan, dtype=torch.float64))
-    generator = torch.Generator().manual_seed(0)  # of context models that draw; those of the papers that report do not
-    contexts = study.policy.context_model(trials.space, trials, trials.space.encode_given(None), generator)
-    assert contexts is not None
-    posterior = study.policy.surrogate.fit(trials.dataset)
+    # The seed is of context models that draw; those of the papers that report do not.
+    situation = arrived_only(prepare(study.policy, study.trials, Request(memory=study.memory), streams.generator(0)))
     with torch.no_grad():
-        mean = posterior.marginals(trials.dataset.x, contexts.points)[0]
+        mean = situation.posterior.marginals(trials.dataset.x, situation.contexts.points)[0]
     found = {}
     for name, objective in objectives.items():
-        place = int(objective.bind(Situation(contexts, trials.contexts_seen, trials))(mean).argmax())
+        place = int(objective.bind(situation)(mean).argmax())
         found[name] = numbers_of(study.space.decision, trials.arrived[place].decision)
     return found
 

@@ -31,7 +31,7 @@ Values = Mapping[str, Value]
 
 
 @dataclass(frozen=True)
-class Entry:
+class CheckedTell:
     """A tell that was checked for itself: its id, its key, and what it says as the log stores it."""
 
     id: int
@@ -65,12 +65,12 @@ def tell_many(log: Log, tells: Sequence[Tell]) -> list[WindwardError | None]:
 
 
 def decide(
-    history: History, tells: Sequence[Entry | WindwardError], now: datetime
+    history: History, tells: Sequence[CheckedTell | WindwardError], now: datetime
 ) -> tuple[Checked, list[WindwardError | None]]:
     """Return what to write for some tells, and what is wrong with each. A tell sees those before it."""
     scratch, errors = Scratch(history), list[WindwardError | None]()
     for one in tells:
-        if not isinstance(one, Entry):  # it is wrong whatever the log says
+        if not isinstance(one, CheckedTell):  # it is wrong whatever the log says
             errors.append(one)
             continue
         try:
@@ -83,16 +83,16 @@ def decide(
     return scratch.drafts, errors
 
 
-def _drafts(history: History, one: Entry, now: datetime) -> list[Draft]:
+def _drafts(history: History, one: CheckedTell, now: datetime) -> list[Draft]:
     if one.key in history.calls:  # the same call again, unless it is another one
         check_told(history, one.key, one.id, one.said)
         return []
     return signed(rules.tell(history, "study.tell", one.id, now, **one.said), one.key, one.said)
 
 
-def _entry(history: History, one: Tell) -> Entry | WindwardError:
+def _entry(history: History, one: Tell) -> CheckedTell | WindwardError:
     try:
-        return Entry(one.id, key_for("study.tell", one.key), _clean(history, one))
+        return CheckedTell(one.id, key_for("study.tell", one.key), _clean(history, one))
     except WindwardError as error:
         return error
 

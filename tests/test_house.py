@@ -1,0 +1,185 @@
+"""The shape of the code: parts that answer for themselves, one preparation, one cache, rooms of a size."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+import torch
+from helpers import SHOP, quadratic
+
+import windward as ww
+from windward import plots
+from windward.objectives.protocol import Bound
+from windward.parts import OWN_PARTS
+from windward.present.plots.view import view
+from windward.present.report import report_html
+from windward.search.region import Region
+
+PACKAGE = Path(ww.__file__).parent
+TWO = ww.Space({"order": ww.Real(0, 1)}, {"demand": ww.Real(0, 1), "rain": ww.Real(0, 1)})
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """By how much values miss a target, on average: it has an outcome quantity of its own."""
+
+    target: float
+    monotone: ClassVar[bool] = True
+
+    def bind(self, situation):
+        weights = situation.contexts.weights
+        return Bound(lambda values: (values - self.target).clamp_max(0.0) @ weights)
+
+
+@dataclass(frozen=True)
+class TurnedShortfall(Shortfall):
+    def oriented(self, sign):
+        return replace(self, target=sign * self.target)
+
+
+def shop(objective, direction, **rest):
+    policy = ww.Policy(context_model=ww.Empirical(), objective=objective, design=ww.Sobol(4))
+    return ww.Study(SHOP, policy, direction=direction, parts=[Shortfall, TurnedShortfall], **rest)
+
+
+def test_an_objective_that_cannot_turn_is_refused_where_a_study_minimizes():
+    assert shop(Shortfall(0.4), "maximize").direction == "maximize"
+    with pytest.raises(
+        ww.IncompatibleError, match=r"Shortfall\(target=0.4\): a study that minimizes .* oriented\(self, sign\)"
+    ):
+        shop(Shortfall(0.4), "minimize")
+    study = shop(ww.Expected(), "minimize")
+    with pytest.raises(ww.IncompatibleError, match="oriented"):
+        study.use(replace(study.policy, report=ww.Report(Shortfall(0.4))))
+    assert study.policy.report == ww.Report()
+
+
+def test_an_objective_of_ones_own_turns_with_the_study():
+    def evaluate(suggestion):
+        found = quadratic(suggestion)
+        return replace(found, value=-found.value)
+
+    up, down = (shop(TurnedShortfall(sign * 0.9), way) for sign, way in ((1.0, "maximize"), (-1.0, "minimize")))
+    up.run(quadratic, 8, progress=False)
+    down.run(evaluate, 8, progress=False)
+    one, other = up.recommend(), down.recommend()
+    assert one.decision == other.decision and one.value == pytest.approx(-other.value)
+
+
+def played(rounds=9):
+    study = ww.Study(TWO, ww.Policy(context_model=ww.KernelDensity(32), design=ww.Sobol(4)), seed=5)
+    for turn in range(rounds):
+        one = study.ask()
+        context = {"demand": (0.37 * turn) % 1.0, "rain": (0.61 * turn) % 1.0}
+        study.tell(one.id, -((float(one.decision["order"]) - context["demand"]) ** 2), context=context)
+    study.ask()  # asked after the last value: it must move no recommendation
+    return study
+
+
+def test_figures_show_the_recommendation_beside_them_from_one_fit(monkeypatch):
+    study, searched, fitted = played(), [], ww.GaussianProcess.fitted
+
+    def counted(self, data, start=None):
+        searched.append(len(data.y))
+        return fitted(self, data, start)
+
+    monkeypatch.setattr(ww.GaussianProcess, "fitted", counted)
+    found = study.recommend()
+    seen = view(study)
+    assert dict(seen.decision) == dict(found.decision)
+    assert (seen.value, seen.interval) == (found.value, found.interval)
+    assert tuple(seen.adversary.tolist()) == found.adversary
+    for draw in plots.FIGURES.values():
+        draw(study)
+    report_html(study)
+    study.assess({"order": 0.5})
+    assert searched == [9]
+    study.tell(9, -0.3, context={"demand": 0.2, "rain": 0.4})
+    assert study.recommend().interval != found.interval and searched == [9, 10]
+
+
+def test_a_snapshot_does_not_change_with_its_study():
+    study = played()
+    before = study.snapshot()
+    found = before.recommendation("study.recommend")
+    study.tell(9, -0.9, context={"demand": 0.9, "rain": 0.9})
+    assert study.recommend().value != found.value
+    assert before.recommendation("study.recommend") == found and len(before.trials.arrived) == 9
+
+
+@pytest.mark.parametrize("maximizer", [ww.MultiStart(), ww.OverGrid(33)])
+def test_a_decision_keeps_the_margin(maximizer):
+    space = ww.Space({"a": ww.Real(0, 1), "b": ww.Real(0, 1)})
+
+    def hill(x):
+        return -(x - 0.8).square().sum(-1)
+
+    def margin(x):
+        return 0.5 - x[:, 0]
+
+    for beside in ({}, {"climb": hill}, {"rank": hill}, {"ceiling": hill}):
+        x = maximizer(ww.Acquisition(hill, margin=margin, **beside), Region(space), torch.Generator().manual_seed(0))
+        assert float(x[0]) <= 0.5 and float((x - torch.tensor([0.5, 0.8]).double()).abs().max()) < 0.02
+    with pytest.raises(ww.SolverError, match="not finite at any"):
+        maximizer(ww.Acquisition(hill, margin=lambda x: x[:, 0] - 2.0), Region(space), torch.Generator().manual_seed(0))
+
+
+# -- the house ---------------------------------------------------------------------------------------------------------
+
+
+def modules(*rooms):
+    for room in rooms:
+        path = PACKAGE / room
+        yield from [path] if path.suffix else sorted(path.rglob("*.py"))
+
+
+def test_no_class_of_part_is_asked_for_outside_its_room():
+    own = {part.__name__ for part in OWN_PARTS} - {"Policy", "Report", "Space", "Linear"}
+    wrong = []
+    for path in modules("policy.py", "suggest", "present", "study"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in ("isinstance", "type")
+            ):
+                named = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)} & own
+                wrong += [f"{path.relative_to(PACKAGE)}:{node.lineno} {name}" for name in sorted(named)]
+    assert wrong == ["study/reading.py:43 Hyperparameters"]  # what a log recorded of a fit is checked there
+
+
+def test_nothing_looks_at_signatures():
+    looking = [p.name for p in modules("policy.py", "suggest", "objectives", "beliefs") if "inspect" in p.read_text()]
+    assert looking == []
+
+
+def test_rooms_are_few_and_files_are_short():
+    entries = [path.name for path in PACKAGE.iterdir() if path.name not in ("__pycache__", "py.typed")]
+    assert len(entries) <= 28
+    long = {path.name: len(path.read_text().splitlines()) for path in PACKAGE.rglob("*.py")}
+    assert {name: lines for name, lines in long.items() if lines > 405} == {}
+
+
+def test_there_are_thirteen_layers():
+    contracts = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(each["layers"] for each in contracts if "containers" not in each)
+    named = {name.strip() for layer in layers for name in layer.replace("|", ":").split(":")}
+    rooms = {
+        f"windward.{path.stem}" for path in PACKAGE.iterdir() if path.stem not in ("__init__", "__pycache__", "py")
+    }
+    assert len(layers) == 13 and named == rooms
+
+
+def test_one_class_one_name():
+    names = [
+        node.name
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
