@@ -48,7 +48,7 @@ class NoFitter:
 
     last_study = None
 
-    def __init__(self, url, memory):
+    def __init__(self, url, memory, *, plugins):
         pass
 
     def close(self):
