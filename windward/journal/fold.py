@@ -132,7 +132,7 @@ class History:
                 raise JournalError(f"study {self.study!r}: event {event.seq} ({event.kind}): {error}") from error
             except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
                 raise JournalError(
-                    f"study {self.study!r}: event {event.seq} ({event.kind}) is damaged: {error!r}."
+                    f"study {self.study!r}: event {event.seq} ({event.kind}) is damaged: {_why(error)}; restore a copy of it."
                 ) from error
             self.head = event.seq
 
@@ -348,6 +348,12 @@ def _part(kind: type[Part], part: object) -> Part:
     if not isinstance(part, kind):
         raise TypeError(f"{part!r:.60} where a {kind.__name__} was expected")
     return part
+
+
+def _why(error: Exception) -> str:
+    """Return what is wrong with an event, in words."""
+    what = str(error.args[0]) if error.args else type(error).__name__
+    return f"it has no {what!r}" if isinstance(error, KeyError) and " " not in what else what.rstrip(".")
 
 
 def _text(text: object) -> str:

@@ -118,12 +118,12 @@ def upcast(event: Event, study: str) -> Event:
         raise JournalError(f"{where}: unknown kind {event.kind!r}; use a newer Windward.")
     body: object = event.body
     if not isinstance(body, dict):
-        raise JournalError(f"{where} ({event.kind}) is damaged: its body is {body!r:.60}.")
+        raise JournalError(f"{where} ({event.kind}) is damaged: its body is {body!r:.60}; restore a copy of it.")
     version = body.get("v")
     if version == VERSION and not isinstance(version, bool):
         missing = [name for name in FIELDS[event.kind] if name not in body]
         if missing:
-            raise JournalError(f"{where} ({event.kind}) is damaged: it has no {missing[0]!r}.")
+            raise JournalError(f"{where} ({event.kind}) is damaged: it has no {missing[0]!r}; restore a copy of it.")
         return event
     if version != 1 or isinstance(version, bool):
         raise JournalError(
