@@ -18,7 +18,7 @@ from windward.basics.codec import Table, decode
 from windward.basics.errors import JournalError, WindwardError
 from windward.journal.events import Draft, Event
 from windward.journal.fingerprints import Imported, fingerprint
-from windward.journal.upcast import readable, upcast
+from windward.journal.upcast import readable, upcast, why
 from windward.space import Categorical, Integer, Linear, Real
 from windward.space.parameters import Value
 from windward.space.space import Space, accepted_before
@@ -132,7 +132,7 @@ class History:
                 raise JournalError(f"study {self.study!r}: event {event.seq} ({event.kind}): {error}") from error
             except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
                 raise JournalError(
-                    f"study {self.study!r}: event {event.seq} ({event.kind}) is damaged: {_why(error)}; restore a copy of it."
+                    f"study {self.study!r}: event {event.seq} ({event.kind}) is damaged: {why(error)}; restore a copy of it."
                 ) from error
             self.head = event.seq
 
@@ -348,12 +348,6 @@ def _part(kind: type[Part], part: object) -> Part:
     if not isinstance(part, kind):
         raise TypeError(f"{part!r:.60} where a {kind.__name__} was expected")
     return part
-
-
-def _why(error: Exception) -> str:
-    """Return what is wrong with an event, in words."""
-    what = str(error.args[0]) if error.args else type(error).__name__
-    return f"it has no {what!r}" if isinstance(error, KeyError) and " " not in what else what.rstrip(".")
 
 
 def _text(text: object) -> str:

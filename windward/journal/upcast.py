@@ -133,7 +133,7 @@ def upcast(event: Event, study: str) -> Event:
     try:
         return replace(event, body={**_FROM_1[event.kind](body), "v": VERSION, WRITTEN_IN: 1})
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise JournalError(f"{where} ({event.kind}) is damaged: {error!r}.") from error
+        raise JournalError(f"{where} ({event.kind}) is damaged: {why(error)}; restore a copy of it.") from error
 
 
 def in_full(data: Any) -> Any:
@@ -231,3 +231,9 @@ _FROM_1 = {
     "amended": _amended,
     "added": _added,
 }
+
+
+def why(error: Exception) -> str:
+    """Return what is wrong with an event, in words."""
+    what = str(error.args[0]) if error.args else type(error).__name__
+    return f"it has no {what!r}" if isinstance(error, KeyError) and " " not in what else what.rstrip(".")
