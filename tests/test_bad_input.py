@@ -142,6 +142,7 @@ STUDY: list[Row] = [
         NOT_CLOCKS[-2:],
     ),
     *words("Study.open.device", lambda s, v: ww.Study.open("shop", journal=s.journal, device=v), "gpu", "meta", {}),
+    *words("Study.open.plugins", lambda s, v: ww.Study.open("shop", journal=s.journal, plugins=v), None, 1, "yes"),
     *words("delete_study.name", lambda s, v: ww.delete_study(v, journal=s.journal), *NOT_NAMES),
     Row("delete_study.name", lambda s: ww.delete_study("shpo", journal=s.journal), UnknownStudy, "'shpo'"),
     *misfits("Study.ask.context", lambda s, v: s.ask(context=v), NOT_CONTEXTS),

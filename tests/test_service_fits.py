@@ -155,7 +155,7 @@ def test_a_process_that_dies_concerns_its_own_request_alone(busy):
 class Pretended:
     """A fitting process whose jobs are run here."""
 
-    def __init__(self, url, memory):
+    def __init__(self, url, memory, *, plugins):
         self.last_study = None
 
     def work(self, job, arguments):
