@@ -20,7 +20,7 @@ import torch
 from machine import described
 
 import windward as ww
-import windward.study
+import windward.study.ask
 
 SPACE = ww.Space(decision={"order": ww.Real(0, 1)}, context={"demand": ww.Real(0, 1)})
 
@@ -29,13 +29,13 @@ def worker(url: str, seconds: float, gate: Any, results: Any) -> None:
     """Ask for some seconds; say how many asks were written, and how many were computed."""
     torch.set_num_threads(1)
     study = ww.Study.open("shop", journal=url)
-    computed, inner = [0], windward.study.asked_body
+    computed, inner = [0], windward.study.ask.asked_body
 
     def counted(*arguments: Any) -> Any:
         computed[0] += 1
         return inner(*arguments)
 
-    windward.study.asked_body = counted
+    windward.study.ask.asked_body = counted
     gate.wait()
     end, written = time.monotonic() + seconds, 0
     while time.monotonic() < end:

@@ -26,6 +26,7 @@ from machine import described
 
 import windward as ww
 from windward.contexts import Contexts
+from windward.divergences import Divergence
 from windward.suggest.prepare import Request
 from windward.suggest.suggest import suggest
 from windward.surrogate import Start
@@ -81,7 +82,7 @@ def ts_bocu(device: torch.device, per_parameter: int, contexts: int) -> Callable
     return lambda: suggest(policy, trials, Request(), torch.Generator().manual_seed(0))
 
 
-def worst_cases(device: torch.device, rows: int, divergence: ww.Divergence, radius: float) -> Callable[[], object]:
+def worst_cases(device: torch.device, rows: int, divergence: Divergence, radius: float) -> Callable[[], object]:
     c = torch.linspace(0, 1, 64, dtype=torch.float64)
     weights = torch.exp(-0.5 * (c - 0.5).square() / 0.2)
     contexts = Contexts(c[:, None], weights / weights.sum()).to(device)

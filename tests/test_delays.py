@@ -91,7 +91,9 @@ def test_censored_posterior_and_width_against_numpy():
     assert np.abs(found[1][:, 0].numpy() - sigma * scale).max() < 1e-9
     last = np.array([0.8, 0.9, 0.2])  # the last three asks
     at = np.sqrt(1 - np.einsum("qi,ij,qj->q", kernel(last, x), precision, kernel(last, x)))
-    assert ww.delayed_width(1.5, 0.7)(believed, history()) == pytest.approx(1.5 * at.sum() + 0.7, rel=1e-9)
+    nowhere = ww.Contexts.uniform(torch.zeros(1, 0, dtype=torch.float64))
+    situation = ww.Situation(nowhere, trials=history(), believed=believed)
+    assert ww.delayed_width(1.5, 0.7)(situation) == pytest.approx(1.5 * at.sum() + 0.7, rel=1e-9)
 
 
 def test_window_by_time():

@@ -438,9 +438,9 @@ def test_the_figure_of_delays_counts_what_came_back(journal):
     asked = study.ask()
     study.tell(asked.id, 1.5)
     study.lose(asked.id, "no demand")
-    assert _counts(study)[1]["lost"][-1] == 1
+    assert _counts(study.snapshot())[1]["lost"][-1] == 1
     study.reveal(asked.id, {"demand": 0.4})
-    _, counts = _counts(study)
+    _, counts = _counts(study.snapshot())
     assert (counts["lost"][-1], counts["arrived"][-1]) == (0, 1)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import tomllib
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
@@ -127,6 +128,56 @@ def test_a_decision_keeps_the_margin(maximizer):
         assert float(x[0]) <= 0.5 and float((x - torch.tensor([0.5, 0.8]).double()).abs().max()) < 0.02
     with pytest.raises(ww.SolverError, match="not finite at any"):
         maximizer(ww.Acquisition(hill, margin=lambda x: x[:, 0] - 2.0), Region(space), torch.Generator().manual_seed(0))
+
+
+@dataclass(frozen=True)
+class Aging:
+    """A radius that grows with the time of day."""
+
+    def __call__(self, situation):
+        return 0.01 if situation.now is None else 0.1 * situation.now.day
+
+
+def test_what_the_clock_moves_is_not_kept():
+    times = [datetime(2026, 5, 1, tzinfo=UTC)]
+    policy = ww.Policy(
+        context_model=ww.Empirical(), objective=ww.Robust(ww.TotalVariation(), Aging()), design=ww.Sobol(4)
+    )
+    study = ww.Study(SHOP, policy, parts=[Aging], clock=lambda: times[0])
+    study.run(quadratic, 8, progress=False)
+    before = study.recommend()
+    times[0] = datetime(2026, 5, 11, tzinfo=UTC)
+    assert study.recommend().value < before.value
+
+
+def test_decisions_are_assessed_by_one_prepared_objective():
+    study = played()
+    for order in (0.1, 0.3, 0.5, 0.7):
+        study.assess({"order": order})
+        study.assess({"order": order}, context={"rain": order})
+    kept = study._kept
+    assert len(kept.bases) == 2 and {id(one.reduction) for one in kept.assessments.values()} == {
+        id(base.reduction) for base in kept.bases.values()
+    }
+    fresh = ww.Study(TWO, study.policy, seed=5)
+    fresh.add_many([ww.Past(dict(t.decision), float(t.value or 0.0), dict(t.context)) for t in study.trials.arrived])
+    assert study.assess({"order": 0.3}) == study.assess({"order": 0.3})
+
+
+def test_a_radius_is_no_width_and_a_schedule_may_read_what_is_not_there_yet():
+    with pytest.raises(ww.ArgumentError, match=r"UpperConfidence\(width=Decay.*this is a radius, not a width"):
+        ww.UpperConfidence(ww.Decay(0.3))
+    with pytest.raises(ww.ArgumentError, match="this is a width, not a radius"):
+        ww.Robust(ww.TotalVariation(), ww.HuangWidth(2))
+    with pytest.raises(ww.ArgumentError, match="called with a situation"):
+        ww.UpperConfidence(ww.MultiStart())
+
+    for reads in (lambda s: s.posterior.scale, lambda s: s.given["c"], lambda s: 0.1 * s.horizon, lambda s: 1 / s.seen):
+        ww.Policy(context_model=ww.Empirical(), objective=ww.Robust(ww.TotalVariation(), reads)).objective  # noqa: B018
+    policy = ww.Policy(
+        context_model=ww.Empirical(), objective=ww.Robust(ww.TotalVariation(), lambda s: s.posterior.scale)
+    )
+    policy.check(SHOP)
 
 
 # -- the house ---------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import windward as ww
 from windward.cli.main import main
-from windward.journal.fingerprints import Imported, fingerprint
+from windward.journal.fingerprints import Lines, fingerprint
 
 SPACE = ww.Space(
     decision={"price": ww.Real(0, 10, outside="clip"), "ads": ww.Integer(0, 5)},
@@ -201,16 +201,29 @@ LINES = st.lists(st.tuples(st.sampled_from("ab"), DATES), max_size=8)
 @settings(max_examples=200, deadline=None)
 @given(before=LINES, more=LINES)
 def test_a_file_imported_twice_is_all_there_and_what_is_new_is_counted(before, more):
-    imported = Imported()
-    for mark, date in before:
-        imported.count(mark, date)
-    left = imported.left()
-    # Dates first: a line without one would take any.
-    whole = sorted([*before, *more], key=lambda line: line[1] is None)
-    new = sum(not left.take(mark, date) for mark, date in whole)
-    again = imported.left()
-    assert all(again.take(mark, date) for mark, date in before)
-    assert len(whole) - new == len(before)
+    def lines():
+        made = Lines()
+        for mark, date in before:
+            made.add([mark], date)
+        return made
+
+    whole = [*more, *before]  # in any order: a row without a date leaves those of a date to rows that have it
+    assert sum(lines().known(whole)) >= len(before) - sum(date is None for _, date in more)
+    assert all(lines().known(before)) and all(lines().known(before[::-1]))
+    assert sum(lines().known(sorted(whole, key=lambda line: line[1] is None))) == len(before)
+
+
+def test_a_trial_stands_for_one_line(tmp_path):
+    space = ww.Space({"x": ww.Real(0, 1)})
+    first, second = (datetime(year, 5, 1, tzinfo=UTC) for year in (2020, 2021))
+    study = ww.Study(space, ww.papers.gp_ucb())
+    old = ww.Past({"x": 0.5}, 1.0, at=first)
+    study.add_many([old])
+    study.amend(0, value=2.0)
+    # The old row is the amended trial; a row of another year that says what it says now is not.
+    assert study.add_many([old, ww.Past({"x": 0.5}, 2.0, at=second)]) == [None, 1]
+    study.add_many([ww.Past({"x": 0.1}, 0.0, at=first), ww.Past({"x": 0.1}, 0.0, at=second)])
+    assert study.known_rows([ww.Past({"x": 0.1}, -0.0), ww.Past({"x": 0.1}, 0.0, at=first)]) == [True, True]
 
 
 def test_fingerprints_know_what_was_said_not_how():

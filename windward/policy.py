@@ -22,8 +22,8 @@ from windward.beliefs.beliefs import Belief, PosteriorMean, UpperConfidence
 from windward.contexts import ContextModel
 from windward.feedback import Feedback, Hallucinate
 from windward.objectives import Expected, Objective
-from windward.objectives.protocol import Turning
-from windward.objectives.situation import Situation
+from windward.objectives.protocol import Bound, Reduction, Turning
+from windward.objectives.situation import NothingBelieved, Situation
 from windward.rules.contexts import ContextRule, Nature
 from windward.search.acquisition import Maximizer
 from windward.search.design import Design, Sobol
@@ -117,7 +117,7 @@ class Policy:
         for objective in (self.objective, self.report.objective):
             slopes = _needs_slopes(objective)
             if objective is not None and contexts is not None:
-                slopes = objective.bind(Situation(contexts, trials=trials)).extra == "slopes"
+                slopes = slopes or _bound(objective, Situation(contexts, trials=trials)).extra == "slopes"
             if slopes and named:
                 raise IncompatibleError(
                     f"{shown(objective)}: the slope in the context {shown(named[0])} has no meaning, it is a category; use "
@@ -179,6 +179,19 @@ def _check_part(call: str, name: str, part: object) -> None:
 
 def _needs_slopes(objective: object) -> bool:
     return isinstance(objective, budget.Needing) and objective.needs == "slopes"
+
+
+def _bound(objective: Objective, situation: Situation) -> Reduction:
+    try:
+        reduction = objective.bind(situation)
+    except NothingBelieved:  # such as a radius that reads the posterior: it is asked when there is one
+        return Bound(lambda values: values)
+    if not isinstance(reduction, Reduction):
+        raise IncompatibleError(
+            f"{shown(objective)}: bind(situation) returned {shown(reduction)}; return a Bound(function), or "
+            "what has `extra` and can be called with values."
+        )
+    return reduction
 
 
 def _members(kind: Any) -> set[str]:

@@ -18,9 +18,11 @@ def number(value: object) -> str:
         return str(value)
     if isinstance(value, int):
         return str(value)
-    if value != 0 and not 1e-4 <= abs(value) < 1e7:
+    if value == 0:  # minus zero, too
+        return "0"
+    if not 1e-4 <= abs(value) < 1e7:
         return f"{value:.3g}"
-    digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 0
+    digits = max(0, 3 - math.floor(math.log10(abs(value))))
     text = f"{value:.{min(digits, 7)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import torch
 
@@ -22,6 +22,7 @@ from windward.basics import arguments
 from windward.basics.errors import ArgumentError, IncompatibleError
 from windward.basics.speech import shown
 from windward.feedback import Feedback
+from windward.objectives.radii import check_called
 from windward.objectives.situation import Situation
 
 
@@ -46,6 +47,8 @@ class HuangWidth:
         arguments.whole("HuangWidth", "decisions", self.decisions, low=1)
         arguments.number("HuangWidth", "constant", self.constant, low=0.0, open_low=True)
 
+    of: ClassVar[str] = "width"
+
     def __call__(self, situation: Situation) -> float:
         t = max(len(situation.trials), 2)  # at t = 1 the formula's logarithms are negative
         size = t**2 * self.decisions * self.constant * math.sqrt(math.pi) / 2.0
@@ -69,6 +72,8 @@ class MicheliWidth:
         arguments.number("MicheliWidth", "noise", self.noise, low=0.0)
         arguments.number("MicheliWidth", "risk", self.risk, low=0.0, high=1.0, open_low=True)
 
+    of: ClassVar[str] = "width"
+
     def __call__(self, situation: Situation) -> float:
         posterior = situation.posterior
         least = posterior.hyperparameters.noise
@@ -88,6 +93,8 @@ class DelayedWidth:
     def __post_init__(self) -> None:
         arguments.number("delayed_width", "bound", self.bound, low=0.0)
         arguments.number("delayed_width", "base", self.base, low=0.0)
+
+    of: ClassVar[str] = "width"
 
     def __call__(self, situation: Situation) -> float:
         recent = None if situation.believed is None else situation.believed.recent
@@ -115,6 +122,8 @@ def check_width(call: str, width: object) -> None:
     """Raise `ArgumentError` unless `width` is a number >= 0 or a width of theory."""
     if isinstance(width, type) or not callable(width):
         arguments.number(call, "width", width, low=0.0)
+        return
+    check_called(call, "width", width)
 
 
 def check_patience(belief: object, width: AnyWidth, feedback: Feedback) -> None:

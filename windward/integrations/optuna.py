@@ -39,7 +39,7 @@ from windward.space.parameters import Categorical, Integer, Parameter, Real, Val
 from windward.space.space import Space
 from windward.study.ask import attempts
 from windward.suggest.prepare import Request
-from windward.suggest.recommend import assessed, recommendation
+from windward.suggest.recommend import assessed, base, recommendation
 from windward.suggest.suggest import suggest
 from windward.trials.records import Recommendation, Trial
 from windward.trials.trials import Trials
@@ -175,7 +175,9 @@ class WindwardSampler(optuna.samplers.BaseSampler):
         given = {} if context is None else self.checked("WindwardSampler.recommend", context)
         trials = seen.trials(seen.others(study, None))
         request = Request(given, {}, datetime.now(UTC), self._seed)
-        found = recommendation(assessed("WindwardSampler.recommend", self._policy, trials, request), trials)
+        found = recommendation(
+            assessed(base("WindwardSampler.recommend", self._policy, trials, request), trials), trials
+        )
         return replace(found, decision=seen.params(found.decision))
 
     def checked(self, call: str, context: Mapping[str, Value]) -> dict[str, Value]:

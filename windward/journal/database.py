@@ -220,6 +220,7 @@ def _advice(error: Exception) -> str:
         ("readonly", "nothing was written; allow writing to the file and its folder."),
         ("not a database", "the file is something else, or damaged; restore a copy."),
         ("malformed", "the file is damaged; restore a copy."),
+        ("Could not decode", "the file is damaged; restore a copy."),
         ("unable to open", "nothing was written; check the path and the rights to it."),
         *((sign, "nothing was written; check the user, the password and the database's name.") for sign in REFUSED),
     ):

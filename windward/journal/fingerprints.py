@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from windward.space.parameters import Value
@@ -30,34 +31,47 @@ def fingerprint(
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:DIGITS]
 
 
-class Imported:
-    """How often each line was added, by fingerprint and date; None for one without a date."""
+@dataclass
+class _Line:
+    """A trial that a line of a file may stand for: one line at most."""
+
+    taken: bool = False
+
+
+class Lines:
+    """What is in the log, by fingerprint and date: each trial is one line, also where it was amended since."""
 
     def __init__(self) -> None:
-        self._lines: dict[str, Counter[datetime | None]] = {}
+        self._any: dict[str, deque[_Line]] = {}
+        self._dated: dict[tuple[str, datetime | None], deque[_Line]] = {}
 
-    def count(self, mark: str, date: datetime | None) -> None:
-        """Count one more line."""
-        self._lines.setdefault(mark, Counter())[date] += 1
+    def add(self, marks: Iterable[str], date: datetime | None) -> None:
+        """Add a trial, under every fingerprint that it has had."""
+        line = _Line()
+        for mark in dict.fromkeys(marks):
+            self._any.setdefault(mark, deque()).append(line)
+            self._dated.setdefault((mark, date), deque()).append(line)
 
-    def left(self) -> Imported:
-        """Return a copy, to take lines from."""
-        copy = Imported()
-        copy._lines = {mark: Counter(dates) for mark, dates in self._lines.items()}
-        return copy
+    def known(self, rows: Sequence[tuple[str, datetime | None]]) -> list[bool]:
+        """Return which rows are there already; each takes its line.
 
-    def take(self, mark: str, date: datetime | None) -> bool:
-        """Take one line that is there already; return False where there is none.
-
-        A line without a date is any line of that fingerprint; one with a date is that of its date, or one without.
+        A row with a date is the line of that date; failing that, one without a date. A row without a date is any line, those
+        without a date first. Rows that find their exact date go first: an undated one must not take it from them.
         """
-        dates = self._lines.get(mark, Counter[datetime | None]())
-        wanted = [each for each in dates if dates[each] > 0 and (date is None or each is None or each == date)]
-        if not wanted:
-            return False
-        exact = [each for each in wanted if each == date]
-        dates[(exact or wanted)[0]] -= 1
-        return True
+        found = [date is not None and _take(self._dated.get((mark, date))) for mark, date in rows]
+        for place, (mark, date) in enumerate(rows):
+            if not found[place]:
+                found[place] = _take(self._dated.get((mark, None))) or (date is None and _take(self._any.get(mark)))
+        return found
+
+
+def _take(lines: deque[_Line] | None) -> bool:
+    while lines:
+        line = lines.popleft()
+        if not line.taken:
+            line.taken = True
+            return True
+    return False
 
 
 def _sorted(values: Mapping[str, Value]) -> list[tuple[str, object]]:
@@ -66,4 +80,5 @@ def _sorted(values: Mapping[str, Value]) -> list[tuple[str, object]]:
 
 def _plain(value: Value | None) -> object:
     # 40 and 40.0 are one number; True is a choice of its own.
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    # So are 0.0 and -0.0.
+    return float(value) + 0.0 if isinstance(value, int | float) and not isinstance(value, bool) else value

@@ -17,8 +17,8 @@ from windward.basics import arguments
 from windward.basics.codec import Table, decode
 from windward.basics.errors import JournalError, WindwardError
 from windward.journal.events import Draft, Event
-from windward.journal.fingerprints import Imported, fingerprint
-from windward.journal.upcast import readable, upcast
+from windward.journal.fingerprints import fingerprint
+from windward.journal.upcast import readable, upcast, why
 from windward.space import Categorical, Integer, Linear, Real
 from windward.space.parameters import Value
 from windward.space.space import Space, accepted_before
@@ -92,8 +92,7 @@ class History:
         self.amended = 0  # the last amendment: what a fit made of the old numbers may be far off
         self._policy_since = 0
         self.calls: MutableMapping[str, Event] = {}  # by the keys that callers brought
-        self.imported = Imported()
-        self.marks: dict[int, str] = {}  # the fingerprint that each added trial came with
+        self.marks: dict[int, tuple[str, datetime | None]] = {}  # fingerprint and date that each added trial came with
         self._rows: list[Trial] = []
         self._asks = 0
 
@@ -132,7 +131,7 @@ class History:
                 raise JournalError(f"study {self.study!r}: event {event.seq} ({event.kind}): {error}") from error
             except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
                 raise JournalError(
-                    f"study {self.study!r}: event {event.seq} ({event.kind}) is damaged: {error!r}."
+                    f"study {self.study!r}: event {event.seq} ({event.kind}) is damaged: {why(error)}; restore a copy of it."
                 ) from error
             self.head = event.seq
 
@@ -232,8 +231,7 @@ class History:
         mark = body["fingerprint"] or fingerprint(trial.decision, trial.context, trial.value, trial.noise)
         date = event.at if body["dated"] else None
         self._grow(event, trial)
-        self.imported.count(mark, date)
-        self.marks[trial.id] = mark
+        self.marks[trial.id] = mark, date
 
     def _context_seen(self, event: Event, body: dict[str, Any]) -> None:
         trial, seen = self._of(event), self._context(body["context"])
@@ -326,7 +324,7 @@ class Scratch:
     def __init__(self, history: History) -> None:
         self.history = copy(history)
         self.history._rows, self.history.calls = list(history._rows), ChainMap({}, history.calls)
-        self.history.imported, self.history.marks = Imported(), {}
+        self.history.marks = {}
         self._drafts: list[Draft] = []
 
     def take(self, drafts: Sequence[Draft]) -> None:

@@ -41,7 +41,7 @@ def asked_before(history: History, key: str, given: Mapping[str, Any], fixed: Ma
     if event.kind != "asked" or body["given"] != given or body["fixed"] != fixed:
         raise _reused("study.ask", key, event)
     assert event.trial is not None
-    return Suggestion(event.trial, body["decision"], (body["chosen"] or body["given"]) or None)
+    return Suggestion(event.trial, dict(body["decision"]), dict(body["chosen"] or body["given"]) or None)
 
 
 def signed(drafts: Sequence[Draft], key: str, told: Mapping[str, Any]) -> list[Draft]:

@@ -304,7 +304,9 @@ class SqlJournal:
                 json.loads(row.body, parse_constant=_no_constant),
             )
         except (TypeError, ValueError, RecursionError) as error:
-            raise JournalError(f"{self!r}: study {study!r}, event {row.seq} cannot be read ({error}).") from error
+            raise JournalError(
+                f"{self!r}: study {study!r}, event {row.seq} cannot be read ({error}): it is damaged; restore a copy."
+            ) from error
 
     def _write(
         self, connection: Connection, study: str, drafts: Sequence[Draft], key: str, *, head: int, asks: int

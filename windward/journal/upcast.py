@@ -118,12 +118,12 @@ def upcast(event: Event, study: str) -> Event:
         raise JournalError(f"{where}: unknown kind {event.kind!r}; use a newer Windward.")
     body: object = event.body
     if not isinstance(body, dict):
-        raise JournalError(f"{where} ({event.kind}) is damaged: its body is {body!r:.60}.")
+        raise JournalError(f"{where} ({event.kind}) is damaged: its body is {body!r:.60}; restore a copy of it.")
     version = body.get("v")
     if version == VERSION and not isinstance(version, bool):
         missing = [name for name in FIELDS[event.kind] if name not in body]
         if missing:
-            raise JournalError(f"{where} ({event.kind}) is damaged: it has no {missing[0]!r}.")
+            raise JournalError(f"{where} ({event.kind}) is damaged: it has no {missing[0]!r}; restore a copy of it.")
         return event
     if version != 1 or isinstance(version, bool):
         raise JournalError(
@@ -133,7 +133,7 @@ def upcast(event: Event, study: str) -> Event:
     try:
         return replace(event, body={**_FROM_1[event.kind](body), "v": VERSION, WRITTEN_IN: 1})
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise JournalError(f"{where} ({event.kind}) is damaged: {error!r}.") from error
+        raise JournalError(f"{where} ({event.kind}) is damaged: {why(error)}; restore a copy of it.") from error
 
 
 def in_full(data: Any) -> Any:
@@ -231,3 +231,9 @@ _FROM_1 = {
     "amended": _amended,
     "added": _added,
 }
+
+
+def why(error: Exception) -> str:
+    """Return what is wrong with an event, in words."""
+    what = str(error.args[0]) if error.args else type(error).__name__
+    return f"it has no {what!r}" if isinstance(error, KeyError) and " " not in what else what.rstrip(".")

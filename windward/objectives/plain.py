@@ -18,7 +18,9 @@ from windward.objectives.situation import Situation
 class Expected:
     """The expectation under the reference, sum_i p_i f_i.
 
-    >>> Expected().bind(Situation(Contexts.uniform(torch.zeros(2, 1))))(torch.tensor([1.0, 3.0]).double())
+    >>> from windward.contexts import Contexts
+    >>> contexts = Contexts.uniform(torch.zeros(2, 1))
+    >>> Expected().bind(Situation(contexts))(torch.tensor([1.0, 3.0]).double())
     tensor(2., dtype=torch.float64)
     """
 
@@ -49,7 +51,9 @@ class Expected:
 class Minimum:
     """The least value on any context point, whatever its weight (StableOpt, over a set C_t).
 
-    >>> Minimum().bind(Situation(Contexts.uniform(torch.zeros(2, 1))))(torch.tensor([1.0, 3.0]).double())
+    >>> from windward.contexts import Contexts
+    >>> contexts = Contexts.uniform(torch.zeros(2, 1))
+    >>> Minimum().bind(Situation(contexts))(torch.tensor([1.0, 3.0]).double())
     tensor(1., dtype=torch.float64)
     """
 
@@ -110,7 +114,9 @@ class MeanVariance:
 class VaR:
     """The value at risk: the quantile of f below which mass `tail` lies, inf { s : P(f <= s) >= tail }.
 
-    >>> VaR(0.5).bind(Situation(Contexts.uniform(torch.zeros(4, 1))))(torch.tensor([4.0, 1.0, 3.0, 2.0]).double())
+    >>> from windward.contexts import Contexts
+    >>> contexts = Contexts.uniform(torch.zeros(4, 1))
+    >>> VaR(0.5).bind(Situation(contexts))(torch.tensor([4.0, 1.0, 3.0, 2.0]).double())
     tensor(2., dtype=torch.float64)
     """
 
@@ -148,7 +154,9 @@ class VaR:
 class CVaR:
     """The conditional value at risk: the mean of f over its lower tail of mass `tail`, the point at its edge in part.
 
-    >>> CVaR(0.5).bind(Situation(Contexts.uniform(torch.zeros(4, 1))))(torch.tensor([4.0, 1.0, 3.0, 2.0]).double())
+    >>> from windward.contexts import Contexts
+    >>> contexts = Contexts.uniform(torch.zeros(4, 1))
+    >>> CVaR(0.5).bind(Situation(contexts))(torch.tensor([4.0, 1.0, 3.0, 2.0]).double())
     tensor(1.5000, dtype=torch.float64)
     """
 

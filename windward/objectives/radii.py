@@ -8,9 +8,10 @@ KirschnerRate(risk)      (2 + sqrt(2 log(1 / risk))) / sqrt(t)   Kirschner2020, 
 from __future__ import annotations
 
 import math
+import numbers
 import sys
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import torch
 
@@ -26,6 +27,14 @@ class Schedule(Protocol):
     """A radius that depends on the situation."""
 
     def __call__(self, situation: Situation) -> float: ...
+
+
+@runtime_checkable
+class Quantity(Protocol):
+    """A radius or a width that says which it is."""
+
+    @property
+    def of(self) -> str: ...
 
 
 Radius: TypeAlias = float | Schedule
@@ -46,6 +55,8 @@ class Decay:
         arguments.number("Decay", "scale", self.scale, low=0.0)
         arguments.number("Decay", "power", self.power, low=0.0)
 
+    of: ClassVar[str] = "radius"
+
     def __call__(self, situation: Situation) -> float:
         return self.at(max(situation.seen, 1), situation.columns)
 
@@ -63,6 +74,8 @@ class KernelRate:
     def __post_init__(self) -> None:
         arguments.number("KernelRate", "scale", self.scale, low=0.0)
 
+    of: ClassVar[str] = "radius"
+
     def __call__(self, situation: Situation) -> float:
         return self.at(max(situation.seen, 1), situation.columns)
 
@@ -79,6 +92,8 @@ class KirschnerRate:
 
     def __post_init__(self) -> None:
         arguments.number("KirschnerRate", "risk", self.risk, low=0.0, high=1.0, open_low=True)
+
+    of: ClassVar[str] = "radius"
 
     def __call__(self, situation: Situation) -> float:
         return self.at(max(situation.seen, 1), situation.columns)
@@ -110,6 +125,8 @@ class MicheliRate:
         arguments.number("MicheliRate", "log_covering", self.log_covering, low=0.0)
         arguments.number("MicheliRate", "risk", self.risk, low=0.0, high=1.0, open_low=True)
 
+    of: ClassVar[str] = "radius"
+
     def __call__(self, situation: Situation) -> float:
         return self.at(max(situation.seen, 1), situation.columns)
 
@@ -125,12 +142,27 @@ def check_radius(call: str, radius: object) -> None:
     if isinstance(radius, type) or not callable(radius):
         arguments.number(call, "radius", radius, low=0.0)
         return
-    try:  # other parts can be called too, but not with a situation
-        _called(call, radius, _TRIAL)
-    except (TypeError, AttributeError) as error:
-        raise ArgumentError(
-            f"{call}(radius={shown(radius)}): a schedule is called with a situation: {error}."
-        ) from error
+    check_called(call, "radius", radius)
+
+
+def check_called(call: str, name: str, part: Any) -> None:
+    """Raise `ArgumentError` where a radius or a width is of another kind, or cannot be called with a situation.
+
+    It is tried in a situation without trials; what it makes of that is asked only when it is used.
+    """
+    if isinstance(part, Quantity) and part.of != name:
+        raise ArgumentError(f"{call}({name}={shown(part)}): this is a {part.of}, not a {name}.")
+    try:
+        value = part(_TRIAL)
+    except Exception as error:
+        # Raised by the call itself: another number of arguments. What its own lines raise may be for want of trials.
+        if isinstance(error, TypeError) and (error.__traceback__ is None or error.__traceback__.tb_next is None):
+            raise ArgumentError(
+                f"{call}({name}={shown(part)}): a schedule is called with a situation: {error}."
+            ) from error
+        return
+    if name == "radius":
+        _checked(call, part, value, _TRIAL)
 
 
 def resolved(call: str, radius: Radius, situation: Situation) -> float:
@@ -141,13 +173,27 @@ def resolved(call: str, radius: Radius, situation: Situation) -> float:
 
 
 def _called(call: str, radius: Schedule, situation: Situation) -> float:
-    value = radius(situation)
-    if not (isinstance(value, int | float) and 0.0 <= value <= sys.float_info.max):
+    return _checked(call, radius, radius(situation), situation)
+
+
+def _checked(call: str, radius: object, value: object, situation: Situation) -> float:
+    number = _number(value)
+    if not 0.0 <= number <= sys.float_info.max:
         raise ArgumentError(
             f"{call}(radius={shown(radius)}): the schedule gave {shown(value)} for t={max(situation.seen, 1)}; it must be "
-            ">= 0."
+            "a number >= 0."
         )
-    return float(value)
+    return number
+
+
+def _number(value: object) -> float:
+    """Return a number as a float; NaN for what is none, infinity for a whole number beyond the floats."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 # What a schedule is tried in when a part is built.

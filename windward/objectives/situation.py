@@ -21,6 +21,18 @@ def _nothing() -> Trials:
     return Trials(Space({"x": Real(0, 1)}))
 
 
+@dataclass
+class Moment:
+    """A time that knows whether a part has looked at it: what was computed by it is not kept for later."""
+
+    at: datetime | None = None
+    read: bool = False
+
+
+class NothingBelieved(IncompatibleError):
+    """A part asked for the posterior where it is only tried."""
+
+
 @dataclass(frozen=True)
 class Situation:
     """The contexts, the trials, and what is believed of f. To try a part alone, the contexts are enough.
@@ -35,7 +47,7 @@ class Situation:
     trials: Trials = field(default_factory=_nothing)
     believed: Believed | None = None
     given: Mapping[str, Value] = field(default_factory=dict)  # what is known of the coming context
-    now: datetime | None = None
+    moment: Moment = field(default_factory=Moment)
     horizon: int | None = None  # trials the study is meant to have
     status_quo: Mapping[str, Value] | None = None  # what is done without the study
     radius: float | None = None  # given with the ask, in place of the objective's own
@@ -44,10 +56,16 @@ class Situation:
     def posterior(self) -> Posterior:
         """What is believed of f."""
         if self.believed is None:
-            raise IncompatibleError(
+            raise NothingBelieved(
                 "this situation has no posterior; give Situation(contexts, believed=Believed(posterior))."
             )
         return self.believed.posterior
+
+    @property
+    def now(self) -> datetime | None:
+        """When it is; None where a part is only tried."""
+        self.moment.read = True
+        return self.moment.at
 
     @property
     def columns(self) -> int:

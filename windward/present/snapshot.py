@@ -20,42 +20,55 @@ from windward.objectives.protocol import Speech
 from windward.objectives.situation import Situation
 from windward.policy import Policy
 from windward.space import Space, Value
-from windward.suggest.assess import Assessment
+from windward.suggest.assess import Assessment, Base
 from windward.suggest.prepare import Request
-from windward.suggest.recommend import assessed, recommendation
+from windward.suggest.recommend import assessed, base, recommendation
 from windward.surrogate import Posterior
 from windward.trials.records import Recommendation
 from windward.trials.trials import Trials
 
 Values = Mapping[str, Value]
-# Assessments kept of one state of a study: each holds its contexts and draws, all share the posterior.
-MOST_KEPT = 8
+# Assessments kept of one state of a study: numbers, a few of them.
+MOST_KEPT = 64
+# Contexts that were given, each with its prepared objective kept: a ball may hold a hundred megabytes.
+MOST_BASES = 2
 
 
 @dataclass
 class Kept:
-    """What was computed in one state of a study."""
+    """What was computed in one state of a study: the posterior, what decisions are assessed by, and what was found."""
 
     revision: int = -1
     posterior: Posterior | None = None  # of what has arrived
-    assessments: dict[object, Assessment] = field(default_factory=dict)
+    bases: dict[object, Base] = field(default_factory=dict)  # by the context given
+    assessments: dict[object, Assessment] = field(default_factory=dict)  # by the context given and the decision
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def of(self, revision: int) -> tuple[Posterior | None, dict[object, Assessment]]:
-        """Return what is known of a revision; what belongs to another is dropped."""
+    def of(
+        self, revision: int, given: object, decision: object
+    ) -> tuple[Posterior | None, Base | None, Assessment | None]:
+        """Return what is known in a revision; what belongs to another is dropped."""
         with self.lock:
             if self.revision != revision:
-                self.revision, self.posterior, self.assessments = revision, None, {}
-            return self.posterior, dict(self.assessments)
+                self.revision, self.posterior, self.bases, self.assessments = revision, None, {}, {}
+            return self.posterior, self.bases.get(given), self.assessments.get((given, decision))
 
-    def keep(self, revision: int, key: object, found: Assessment) -> None:
-        """Keep an assessment, unless the study has moved on."""
+    def keep(self, revision: int, given: object, decision: object, base: Base, found: Assessment) -> None:
+        """Keep an assessment, unless the study has moved on; what a part made of the clock is kept for nobody."""
         with self.lock:
-            if self.revision == revision:
-                self.posterior = found.situation.posterior
-                self.assessments[key] = found
-                while len(self.assessments) > MOST_KEPT:
-                    del self.assessments[next(iter(self.assessments))]
+            if self.revision != revision:
+                return
+            self.posterior = base.situation.posterior
+            if base.situation.moment.read:
+                return
+            self.bases[given], self.assessments[given, decision] = base, found
+            if len(self.bases) > MOST_BASES:
+                gone = next(iter(self.bases))
+                del self.bases[gone]
+                # Their reductions must go too.
+                self.assessments = {key: one for key, one in self.assessments.items() if key[0] != gone}  # type: ignore[index]
+            while len(self.assessments) > MOST_KEPT:
+                del self.assessments[next(iter(self.assessments))]
 
 
 @dataclass(frozen=True)
@@ -88,14 +101,16 @@ class Snapshot:
     def assessment(self, call: str, *, decision: Values | None = None, context: Values | None = None) -> Assessment:
         """Return the best decision, or this one, by the posterior of what has arrived; computed once per state."""
         given = {} if context is None else dict(context)
-        key = (tuple(given.items()), None if decision is None else tuple(decision.items()))
-        posterior, known = self.kept.of(self.revision)
-        if key in known:
-            return known[key]
-        # Fitted from cold: what is recommended depends on the data and the policy, not on the fits along the way.
-        request = Request(given, {}, self.now, self.seed, memory=self.memory)
-        found = assessed(call, self.policy, self.trials, request, decision, posterior)
-        self.kept.keep(self.revision, key, found)
+        keys = tuple(given.items()), None if decision is None else tuple(decision.items())
+        posterior, by, found = self.kept.of(self.revision, *keys)
+        if found is not None:
+            return found
+        if by is None:
+            # Fitted from cold: what is recommended depends on the data and the policy, not on the fits along the way.
+            request = Request(given, {}, self.now, self.seed, memory=self.memory)
+            by = base(call, self.policy, self.trials, request, posterior)
+        found = assessed(by, self.trials, decision)
+        self.kept.keep(self.revision, *keys, by, found)
         return found
 
     def recommendation(

@@ -58,12 +58,13 @@ def limited(acquisition: Acquisition | Function) -> Acquisition:
     def within(function: Function) -> Function:
         return lambda x: torch.where(margin(x) >= 0.0, function(x), -torch.inf)
 
-    climb, rank = acquisition.climb, acquisition.rank or acquisition.climb
+    climb, rank, ceiling = acquisition.climb, acquisition.rank or acquisition.climb, acquisition.ceiling
     return replace(
         acquisition,
         value=within(acquisition.value),
         climb=None if climb is None else within(climb),
         rank=None if rank is None else within(rank),
+        ceiling=None if ceiling is None else within(ceiling),
         margin=None,
     )
 

@@ -35,9 +35,11 @@ def recommend(shelf: Shelf, name: str, context: dict[str, Any] | None) -> str:
     from windward.present import records, sentences
 
     study = shelf.study(name)
-    found = study.recommend(context=context)
-    said = sentences.advised(study, found)
-    answer = {**records.recommendation(found), "sentences": said.lines(), "revision": study.revision}
+    given = study.space.check_context("study.recommend", {} if context is None else context, partial=True)
+    seen = study.snapshot()  # one state for the numbers, the sentences and the revision
+    found = seen.recommendation("study.recommend", context=given)
+    said = sentences.advised(seen, found)
+    answer = {**records.recommendation(found), "sentences": said.lines(), "revision": seen.revision}
     return json.dumps(answer, allow_nan=False)
 
 

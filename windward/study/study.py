@@ -370,7 +370,7 @@ class Study:
     ) -> None:
         """Ask, evaluate and tell, `rounds` more times or until the study has `until` trials, with a progress bar.
 
-        `evaluate` takes a `Suggestion` and returns a number or an `Result`. Where it raises, the trial is lost with the
+        `evaluate` takes a `Suggestion` and returns a number or a `Result`. Where it raises, the trial is lost with the
         error's text and the loop goes on; three failures in a row end it with the error. With an `executor` (threads,
         processes, a cluster's) `workers` evaluations are kept in flight, one per processor where not said. Ctrl-C raises
         KeyboardInterrupt: all that was told is in the journal, what was being evaluated stays pending. `leftover` says

@@ -19,7 +19,7 @@ from windward.basics import arguments
 from windward.basics.errors import ArgumentError, WindwardError
 from windward.basics.speech import shown
 from windward.journal import Draft, History, rules
-from windward.journal.fingerprints import fingerprint
+from windward.journal.fingerprints import Lines, fingerprint
 from windward.journal.fold import Checked, Scratch
 from windward.journal.keys import check_told, key_for, signed
 from windward.space.parameters import Value
@@ -197,12 +197,14 @@ def known_rows(log: Log, rows: Sequence[Past]) -> list[bool]:
 
 
 def _new(history: History, rows: Sequence[dict[str, Any]]) -> list[bool]:
-    left = history.imported.left()
-    for trial in history.ledger.arrived:  # told here, or amended since: a file may hold these rows too
-        mark = fingerprint(trial.decision, trial.context, trial.value, trial.noise)
-        if mark != history.marks.get(trial.id):
-            left.count(mark, None)
-    return [not left.take(row["fingerprint"], row["at"]) for row in rows]
+    lines = Lines()
+    for (
+        trial
+    ) in history.ledger.arrived:  # added, told here, or amended since: a file may hold the old row or the new one
+        now = fingerprint(trial.decision, trial.context, trial.value, trial.noise)
+        before, date = history.marks.get(trial.id, (now, None))
+        lines.add((before, now), date)
+    return [not known for known in lines.known([(row["fingerprint"], row["at"]) for row in rows])]
 
 
 def _checked_rows(history: History, call: str, rows: Sequence[Past]) -> list[dict[str, Any]]:

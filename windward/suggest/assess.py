@@ -46,25 +46,35 @@ class Assessment:
         return self.situation.contexts
 
 
-def assess(
-    policy: Policy,
-    trials: Trials,
-    request: Request,
-    x: Tensor | None,
-    generator: torch.Generator,
-    posterior: Posterior | None = None,
-) -> Assessment | None:
-    """Assess the decision `x` `"d"`, or the best one where None; no imagined value is used.
+@dataclass(frozen=True)
+class Base:
+    """What every assessment in one state and context shares, and the state of the generator after its contexts were made."""
 
-    `posterior` is that of what has arrived, where it is known already. Returns None where nothing has arrived, or where no
-    context is declared or seen.
+    situation: Situation
+    reduction: Reduction
+    policy: Policy
+    state: Tensor
+
+
+def base_of(
+    policy: Policy, trials: Trials, request: Request, generator: torch.Generator, posterior: Posterior | None = None
+) -> Base | None:
+    """Return what decisions are assessed by; None where nothing has arrived, or no context is declared or seen.
+
+    `posterior` is that of what has arrived, where it is known already.
     """
     ready = prepare(policy, trials, request, generator, samples=SAMPLES)
     if ready.contexts is None or not ready.trials.arrived:
         return None
-    policy, trials = ready.policy, ready.trials
     situation = arrived_only(ready, posterior)
-    reduction = policy.reported.bind(situation)
+    return Base(situation, ready.policy.reported.bind(situation), ready.policy, generator.get_state())
+
+
+def assess(base: Base, x: Tensor | None) -> Assessment:
+    """Assess the decision `x` `"d"`, or the best one where None; no imagined value is used."""
+    situation, reduction, policy = base.situation, base.reduction, base.policy
+    generator = torch.Generator()
+    generator.set_state(base.state)
     if x is None:
         x = best_by_mean(policy, situation, reduction, generator)
     value, weights = _guarded(x, situation, reduction)

@@ -10,7 +10,7 @@ import torch
 
 from windward.basics import budget
 from windward.contexts import Contexts
-from windward.objectives.situation import Situation
+from windward.objectives.situation import Moment, Situation
 from windward.policy import Policy
 from windward.space import Given, Space, Value
 from windward.surrogate import Believed, Posterior, Start
@@ -54,7 +54,7 @@ class Prepared:
             trials=self.trials,
             believed=believed,
             given=self.request.given,
-            now=self.request.now,
+            moment=Moment(self.request.now),
             horizon=self.request.horizon,
             status_quo=self.request.status_quo,
         )

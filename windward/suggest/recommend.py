@@ -8,7 +8,7 @@ from windward.basics import streams
 from windward.basics.errors import TrialError
 from windward.policy import Policy
 from windward.space import Value
-from windward.suggest.assess import Assessment, assess
+from windward.suggest.assess import Assessment, Base, assess, base_of
 from windward.suggest.prepare import Request
 from windward.surrogate import Posterior
 from windward.trials.records import Recommendation
@@ -17,22 +17,19 @@ from windward.trials.trials import Trials
 Values = Mapping[str, Value]
 
 
-def assessed(
-    call: str,
-    policy: Policy,
-    trials: Trials,
-    request: Request,
-    decision: Values | None = None,
-    posterior: Posterior | None = None,
-) -> Assessment:
-    """Return the best decision, or this one, by the posterior of what has arrived; `TrialError` where nothing has."""
-    x = None if decision is None else trials.space.encode_decisions([decision])[0]
+def base(call: str, policy: Policy, trials: Trials, request: Request, posterior: Posterior | None = None) -> Base:
+    """Return what decisions are assessed by; `TrialError` where nothing has arrived."""
     # A stream for each state of what is known: words and pending asks move no recommendation.
     known = max((trial.changed for trial in trials.rows if trial.context or trial.value is not None), default=0)
-    found = assess(policy, trials, request, x, streams.recommending(request.seed, known), posterior)
+    found = base_of(policy, trials, request, streams.recommending(request.seed, known), posterior)
     if found is None:
         raise TrialError(f"{call}: {_nothing(trials)}")
     return found
+
+
+def assessed(by: Base, trials: Trials, decision: Values | None = None) -> Assessment:
+    """Return the best decision, or this one, by the posterior of what has arrived."""
+    return assess(by, None if decision is None else trials.space.encode_decisions([decision])[0])
 
 
 def recommendation(found: Assessment, trials: Trials, decision: Values | None = None) -> Recommendation:

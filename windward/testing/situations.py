@@ -9,7 +9,7 @@ import torch
 
 from windward.contexts import Contexts
 from windward.feedback import Feedback
-from windward.objectives.situation import Situation
+from windward.objectives.situation import Moment, Situation
 from windward.space import Real, Space
 from windward.surrogate import GaussianProcess, Start
 from windward.testing.holding import even
@@ -62,5 +62,5 @@ def situation_of(feedback: Feedback, seed: int, *, points: int = 12) -> Situatio
         seen=trials.contexts_seen,
         trials=trials,
         believed=feedback(trials, GaussianProcess(), NOW, Start()),
-        now=NOW,
+        moment=Moment(NOW),
     )

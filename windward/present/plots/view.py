@@ -93,7 +93,7 @@ class View:
         generator = streams.drawing(self.seed)
         with torch.no_grad():
             draws = self.sign * self._shown(self._draws(x, generator))  # "s b"
-        low, high = draws.quantile(torch.tensor(INTERVAL, dtype=draws.dtype), dim=0)
+        low, high = draws.quantile(torch.tensor(INTERVAL, dtype=draws.dtype, device=draws.device), dim=0)
         return low, high
 
     def mean_values(self, x: Tensor) -> Tensor:
@@ -105,7 +105,7 @@ class View:
         """Return the best decision by another objective at the posterior mean; `"d"`."""
         generator = streams.drawing(self.seed)
         mean = PosteriorMean()(self.situation, objective.bind(self.situation), generator)
-        region = Region(self.space, hints=self.trials.dataset.x)
+        region = Region(self.space, hints=self.trials.dataset.x.cpu())
         return self.found.policy.maximize(Acquisition(mean.value), region, generator)
 
     @property
