@@ -296,7 +296,9 @@ def test_a_study_with_parts_of_ones_own_is_opened_from_python(tmp_path):
     policy = ww.Policy(context_model=ww.Empirical(), objective=OnTheSafeSide())
     space = ww.Space({"order": ww.Real(0, 1)}, {"demand": ww.Real(0, 1)})
     ww.Study(space, policy, journal=url, name="own", parts=[OnTheSafeSide])
-    said = run("ask", "own", "--journal", url).stderr
+    asked = run("ask", "own", "--journal", url)
+    said = asked.stderr
+    assert asked.exit_code == 1  # the storage was reached
     assert (
         "unknown part 'OnTheSafeSide'; with a class of your own, open the study from Python with parts=[...]." in said
     )

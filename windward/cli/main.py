@@ -74,7 +74,9 @@ class LazyGroup(click.Group):
         except WindwardError as error:
             # The command has left its study's name in the context.
             click.echo(f"windward: {as_command(str(error), ctx.meta.get(STUDY))}", err=True)
-            reached = not isinstance(error, JournalError) or isinstance(error, UnknownStudy | StudyExists)
+            # A log that was read, and holds what cannot be made of it here, was reached.
+            read = isinstance(error, UnknownStudy | StudyExists) or isinstance(error.__cause__, WindwardError)
+            reached = not isinstance(error, JournalError) or read
             sys.exit(WRONG if reached else UNREACHABLE)
 
 
