@@ -17,7 +17,7 @@ import torch
 import windward as ww
 from windward.basics import budget
 from windward.policy import SAMPLES
-from windward.suggest.assess import assess
+from windward.suggest.assess import assess, base_of
 from windward.suggest.prepare import Request
 from windward.suggest.suggest import suggest
 from windward.trials.records import Trial
@@ -48,7 +48,9 @@ def done(policy: ww.Policy, trials: Trials, kind: str) -> None:
     if kind == "suggest":
         suggest(policy, trials, request, generator)
     else:
-        assess(policy, trials, request, None, generator)
+        base = base_of(policy, trials, request, generator)
+        assert base is not None
+        assess(base, None)
 
 
 def measured(policy: ww.Policy, trials: Trials, kind: str) -> int:

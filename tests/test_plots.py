@@ -78,7 +78,8 @@ def test_the_recommendation_in_a_figure_is_the_recommendation(study):
     star = trace(figure, "recommended")
     assert star.x[0] == found.decision["order"] and star.y[0] == found.value
     curve = trace(figure, "worst average value")
-    assert max(curve.y) <= found.value + 1e-6  # the recommendation is the top of its own curve
+    # It was chosen by the fit alone and is judged with everything that is unknown: the top of the curve is near.
+    assert max(curve.y) <= found.value + 0.1 * (found.interval[1] - found.interval[0])
     for place in (10, 30, 50):
         assert curve.y[place] == pytest.approx(study.assess({"order": curve.x[place]}).value, abs=1e-9)
 
@@ -106,14 +107,15 @@ def test_contexts_are_distributions(study):
 
 
 def test_the_price_runs_from_expected_to_worst(study):
-    figure, found = plots.price(study), study.recommend()
+    figure = plots.price(study)
     curve = trace(figure, "recommended")
     seen = view(study)
     values = seen.situation.posterior.marginals(seen.x[None], seen.contexts.points)[0][0]
     assert curve.y[0] == pytest.approx(float(values @ seen.contexts.weights))
     assert curve.y[-1] == pytest.approx(float(values.min()), abs=1e-9)
     assert list(curve.x[:1]) + list(curve.x[-1:]) == [0.0, 1.0]  # half the L1 norm: the share of cases that change
-    assert curve.y[8] == pytest.approx(found.value, abs=1e-9) and curve.x[8] == pytest.approx(0.2)  # radius 0.4
+    by_the_fit = float(seen.found.reduction(values))
+    assert curve.y[8] == pytest.approx(by_the_fit, abs=1e-9) and curve.x[8] == pytest.approx(0.2)  # radius 0.4
     blind = trace(figure, "best if nothing drifts")
     assert blind.y[0] >= curve.y[0] - 1e-9 and curve.y[8] >= blind.y[8] - 1e-9
     assert curve.name.endswith(f"<br>expected {number(curve.y[0])}, worst {number(curve.y[-1])}")

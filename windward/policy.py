@@ -39,15 +39,32 @@ SAMPLES = 1024
 
 @dataclass(frozen=True)
 class Report:
-    """What `recommend` reports: by which objective (the policy's, where None), among which decisions."""
+    """What `recommend` reports: by which objective (the policy's, where None), among which decisions, and how carefully.
+
+    `caution` is how many deviations of what is unknown of f are taken off a decision's value before the best one is chosen. The
+    papers have 0. `"history"` is the share of the results that were added rather than asked for: in a history nobody has looked
+    where the model promises most, so its promises are worth less. See docs/trust.md for what each has cost.
+    """
 
     objective: Objective | None = None
     candidates: Literal["space", "evaluated"] = "space"
+    caution: float | Literal["history"] = 0.0
 
     def __post_init__(self) -> None:
         if self.objective is not None:
             _check_part("Report", "objective", self.objective)
         arguments.choice("Report", "candidates", self.candidates, ("space", "evaluated"))
+        if isinstance(self.caution, str):
+            arguments.choice("Report", "caution", self.caution, ("history",))
+        else:
+            object.__setattr__(self, "caution", arguments.number("Report", "caution", self.caution, low=0.0))
+
+    def caution_in(self, trials: Trials) -> float:
+        """Return the caution that these trials call for."""
+        if not isinstance(self.caution, str):
+            return self.caution
+        arrived = trials.arrived
+        return sum(trial.asked_at is None for trial in arrived) / max(len(arrived), 1)
 
     def oriented(self, sign: float) -> Report:
         """Return the report for values times `sign`."""
@@ -87,6 +104,11 @@ class Policy:
     def reporting(self) -> Policy:
         """The policy by which a recommendation is made: its report's objective, at the posterior mean."""
         return replace(self, belief=PosteriorMean(), objective=self.reported)
+
+    @property
+    def among_evaluated(self) -> Policy:
+        """The policy with its report restricted to decisions that were evaluated."""
+        return replace(self, report=replace(self.report, candidates="evaluated"))
 
     def view(self, trials: Trials) -> Trials:
         """Return the trials as this policy sees them: without contexts where its context model is blind."""

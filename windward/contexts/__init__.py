@@ -3,7 +3,7 @@
 from windward.contexts.density import bandwidths, conditional_weights, mixture_quantiles
 from windward.contexts.known import Distribution, Known
 from windward.contexts.models import Box, Empirical, Grid, KernelDensity, NoContext
-from windward.contexts.weighted import ContextModel, Contexts, product, reach, sobol
+from windward.contexts.weighted import ContextModel, Contexts, Judging, Unknown, product, reach, sobol
 
 # The parts of this room: JSON, the log and the documentation know them from here.
 PARTS: tuple[type, ...] = (Box, Distribution, Empirical, Grid, KernelDensity, Known, NoContext)
@@ -16,9 +16,11 @@ __all__ = [
     "Distribution",
     "Empirical",
     "Grid",
+    "Judging",
     "KernelDensity",
     "Known",
     "NoContext",
+    "Unknown",
     "bandwidths",
     "conditional_weights",
     "mixture_quantiles",

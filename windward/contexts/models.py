@@ -20,6 +20,7 @@ from windward.basics.budget import BLOCK, Need, Sizes
 from windward.basics.errors import IncompatibleError
 from windward.basics.speech import shown
 from windward.contexts.density import bandwidths, conditional_weights, mixture_quantiles, space_filling_order
+from windward.contexts.judged import UNSEEN_MASS, masses, seen_and_unseen, with_unknown
 from windward.contexts.weighted import (
     Contexts,
     merged,
@@ -85,6 +86,10 @@ class Empirical:
         contexts = merged(torch.where(given.known, given.values, seen)[possible], weights[possible])
         return with_elsewhere(contexts, space, seen, given, self.elsewhere)
 
+    def judged(self, space: Space, trials: Trials, given: Given) -> Contexts | None:
+        """Return the contexts seen and where others may come, with what is unknown of their weights."""
+        return seen_and_unseen(space, trials.seen_contexts, given, elsewhere=self.elsewhere)
+
 
 @dataclass(frozen=True)
 class KernelDensity:
@@ -140,6 +145,11 @@ class KernelDensity:
         points = whole_where_integer(space, drawn.clamp(low, high))
         contexts = Contexts.uniform(torch.where(given.known, given.values, points))
         return with_elsewhere(contexts, space, seen, given, self.elsewhere)
+
+    def judged(self, space: Space, trials: Trials, given: Given) -> Contexts | None:
+        """Return the contexts seen, unsmoothed, and where others may come, with what is unknown of their weights."""
+        low, high = space.context_bounds
+        return seen_and_unseen(space, trials.seen_contexts.clamp(low, high), given, elsewhere=self.elsewhere)
 
 
 @dataclass(frozen=True)
@@ -234,20 +244,41 @@ class Grid:
         return product(axes)
 
     def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:
-        points, seen = self.points(space), trials.seen_contexts
+        return self._weighted(space, trials.seen_contexts, given)
+
+    def judged(self, space: Space, trials: Trials, given: Given) -> Contexts | None:
+        """Return the grid, with what is unknown of its weights."""
+        seen = trials.seen_contexts
+        contexts = self._weighted(space, seen, given)
         if given.complete:
-            return uniform_over_reach(space, seen, given, generator, 1)
+            return contexts
+        others = torch.full((len(contexts),), UNSEEN_MASS / len(contexts), dtype=torch.float64)
+        if len(seen) == 0:
+            return with_unknown(contexts.points, others)
+        places = self._places(space, contexts.points, torch.where(given.known, given.values, seen))
+        mass = masses(conditional_weights(space, seen, given))
+        return with_unknown(torch.cat([contexts.points[places], contexts.points]), torch.cat([mass, others]))
+
+    def _weighted(self, space: Space, seen: Tensor, given: Given) -> Contexts:
+        points = self.points(space)
+        if given.complete:
+            return Contexts.uniform(given.values[None, :])
         if bool(given.known.any()):
             points = torch.unique(torch.where(given.known, given.values, points), dim=0)
         if len(seen) < 2:
             return Contexts.uniform(points)
-        unit = torch.tensor([scale or 1.0 for scale in space.roles.c_scales], dtype=torch.float64)
-        wanted = torch.where(given.known, given.values, seen)
-        # Differences, not products of coordinates: a year and its seconds would cancel away.
-        places = [
-            torch.cdist(some / unit, points / unit, compute_mode="donot_use_mm_for_euclid_dist").argmin(1)
-            for some in torch.split(wanted, max(1, BLOCK // len(points)))
-        ]
+        places = self._places(space, points, torch.where(given.known, given.values, seen))
         weights = torch.zeros(len(points), dtype=torch.float64)
-        weights.index_add_(0, torch.cat(places), conditional_weights(space, seen, given))
+        weights.index_add_(0, places, conditional_weights(space, seen, given))
         return Contexts(points, weights / weights.sum())
+
+    def _places(self, space: Space, points: Tensor, wanted: Tensor) -> Tensor:
+        """Return the nearest point of the grid to each context; `"t"`."""
+        unit = torch.tensor([scale or 1.0 for scale in space.roles.c_scales], dtype=torch.float64)
+        # Differences, not products of coordinates: a year and its seconds would cancel away.
+        return torch.cat(
+            [
+                torch.cdist(some / unit, points / unit, compute_mode="donot_use_mm_for_euclid_dist").argmin(1)
+                for some in torch.split(wanted, max(1, BLOCK // len(points)))
+            ]
+        )

@@ -19,8 +19,33 @@ MARGIN = 0.1
 
 
 @dataclass(frozen=True, eq=False)
+class Unknown:
+    """What is unknown of a distribution of contexts: its weights are drawn from a Dirichlet distribution.
+
+    `mass` `"m"` are its concentrations, `places` `"m"` say on which point each of them falls.
+    """
+
+    mass: Tensor
+    places: Tensor
+
+    def drawn(self, count: int, points: int, generator: torch.Generator) -> Tensor:
+        """Return `count` draws of the weights of so many points; `"count points"`. The generator is the processor's."""
+        shape = self.mass.cpu().expand(count, -1).contiguous()
+        # A mass far below one may draw a zero; all of them at once would leave nothing to divide by.
+        gammas = torch._standard_gamma(shape, generator=generator).clamp_min_(1e-300)
+        weights = torch.zeros(count, points, dtype=torch.float64).index_add_(1, self.places.cpu(), gammas)
+        return weights / weights.sum(-1, keepdim=True)
+
+    def to(self, device: torch.device) -> Unknown:
+        """Return the same on a device."""
+        return Unknown(self.mass.to(device), self.places.to(device))
+
+
+@dataclass(frozen=True, eq=False)
 class Contexts:
     """Weighted points: `points` `"n k"` in own units, `weights` `"n"` that sum to one; a weight may be zero.
+
+    `unknown` says what is not known of the weights; None where they are certain.
 
     >>> Contexts.uniform(torch.zeros(4, 1)).weights
     tensor([0.2500, 0.2500, 0.2500, 0.2500], dtype=torch.float64)
@@ -28,6 +53,7 @@ class Contexts:
 
     points: Tensor
     weights: Tensor
+    unknown: Unknown | None = None
 
     def __post_init__(self) -> None:
         for name in ("points", "weights"):
@@ -63,8 +89,16 @@ class Contexts:
 
     def to(self, device: torch.device) -> Contexts:
         """Return the same on a device."""
-        here = self.points.device == device
-        return self if here else Contexts(self.points.to(device), self.weights.to(device))
+        if self.points.device == device:
+            return self
+        unknown = None if self.unknown is None else self.unknown.to(device)
+        return Contexts(self.points.to(device), self.weights.to(device), unknown)
+
+    def redrawn(self, count: int, generator: torch.Generator) -> Tensor:
+        """Return `count` draws of what the weights may be, the weights themselves where they are certain; `"count n"`."""
+        if self.unknown is None:
+            return self.weights.expand(count, -1)
+        return self.unknown.drawn(count, len(self), generator).to(self.weights)
 
     def draw(self, generator: torch.Generator) -> Tensor:
         """Return one point drawn by the weights; `"k"`. The generator is the processor's."""
@@ -85,6 +119,17 @@ class ContextModel(Protocol):
     def most_points(self, space: Space, seen: int) -> int: ...
 
     def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None: ...
+
+
+@runtime_checkable
+class Judging(Protocol):
+    """A context model that knows how sure it is: decisions are judged on the contexts that `judged` returns.
+
+    Their `unknown` says what is not known of the distribution. Other context models are judged on what they make for a
+    suggestion, which then counts as certain.
+    """
+
+    def judged(self, space: Space, trials: Trials, given: Given) -> Contexts | None: ...
 
 
 def sobol(width: int, count: int, generator: torch.Generator) -> Tensor:

@@ -35,10 +35,20 @@ def recommendation(found: Recommendation) -> dict[str, Any]:
         "decision": dict(found.decision),
         "value": found.value,
         "interval": list(found.interval),
+        "unknown_function": found.unknown_function,
+        "unknown_contexts": found.unknown_contexts,
+        "allowed_shift": found.allowed_shift,
+        "beyond": [{"kind": one.kind, "name": one.name, "limit": one.limit} for one in found.beyond],
+        "best_tried": None if found.best_tried is None else _judged(found.best_tried),
+        "unseen": {name: list(choices) for name, choices in found.unseen.items()},
         "contexts": [dict(context) for context in found.contexts],
         "reference": list(found.reference),
         "adversary": list(found.adversary),
     }
+
+
+def _judged(found: Recommendation) -> dict[str, Any]:
+    return {"decision": dict(found.decision), "value": found.value, "interval": list(found.interval)}
 
 
 def trial(one: Trial, now: datetime) -> dict[str, Any]:

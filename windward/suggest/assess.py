@@ -1,49 +1,83 @@
-"""What to deploy: the best decision by the posterior of what has arrived, its interval, and what it is guarded against."""
+"""What to deploy: the best decision by the posterior of what has arrived, what it is worth, and what it is guarded against."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from windward.basics.budget import BLOCK
 from windward.beliefs.beliefs import PosteriorMean
 from windward.beliefs.scores import length
-from windward.contexts import Contexts
+from windward.contexts import Contexts, Judging
 from windward.objectives.protocol import Displaying, Reduction
 from windward.objectives.situation import Situation
 from windward.policy import SAMPLES, Policy
 from windward.search.region import Region
+from windward.suggest.caution import careful
 from windward.suggest.prepare import Request, arrived_only, prepare
+from windward.suggest.unknown import Unknowns, unknowns
 from windward.surrogate import Posterior
 from windward.trials.trials import Trials
 
-# Posterior samples as functions behind an interval, and its two quantiles.
-PATHS = 128
+# The two quantiles of an interval, unless another level is asked for.
 INTERVAL = (0.05, 0.95)
 
 
 @dataclass(frozen=True)
 class Assessment:
-    """One decision `"d"` by the posterior of what has arrived: its value, a 90 % interval, what it is guarded against.
+    """One decision `"d"` by the posterior of what has arrived: draws of its value, and what it is guarded against.
 
-    Numbers are oriented so that more is better, and shown as a person sees them. `situation` and `reduction` are what they
-    come from: figures draw from the very same.
+    Numbers are oriented so that more is better, and shown as a person sees them. `situation` and `reduction` are what the
+    decision was chosen by; its value is judged on `base.unknowns`. Figures draw from the very same.
     """
 
     x: Tensor
-    value: float
-    interval: tuple[float, float]
+    draws: Tensor  # "s", of its value
     weights: Tensor  # "n", the distribution it is guarded against
-    situation: Situation
-    reduction: Reduction
-    policy: Policy
+    base: Base
+
+    @property
+    def situation(self) -> Situation:
+        """What it was chosen in."""
+        return self.base.situation
+
+    @property
+    def reduction(self) -> Reduction:
+        """What it was chosen by."""
+        return self.base.reduction
+
+    @property
+    def policy(self) -> Policy:
+        """The policy, turned so that more is better."""
+        return self.base.policy
 
     @property
     def contexts(self) -> Contexts:
-        """The contexts that it was judged on."""
+        """The contexts that it was chosen on."""
         return self.situation.contexts
+
+    @cached_property
+    def value(self) -> float:
+        """The posterior mean of its value."""
+        return float(central(self.draws[:, None])[0])
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 90 % interval of its value."""
+        low, high = self.quantiles(INTERVAL)
+        return low, high
+
+    def quantiles(self, levels: tuple[float, ...]) -> tuple[float, ...]:
+        """Return the quantiles of its value at these levels."""
+        wanted = torch.tensor(levels, dtype=self.draws.dtype, device=self.draws.device)
+        return tuple(self.draws.quantile(wanted).tolist())
+
+    @cached_property
+    def shares(self) -> tuple[float, float]:
+        """The deviation of its value that comes from f, and that which comes from the contexts."""
+        return self.base.unknowns.shares(self.x)
 
 
 @dataclass(frozen=True)
@@ -53,7 +87,28 @@ class Base:
     situation: Situation
     reduction: Reduction
     policy: Policy
+    unknowns: Unknowns
     state: Tensor
+
+    def values(self, x: Tensor) -> Tensor:
+        """Return draws of what decisions `"m d"` are worth, as a person sees them, oriented; `"s m"`."""
+        return self.displayed(self.unknowns.values(x))
+
+    def displayed(self, values: Tensor) -> Tensor:
+        """Return oriented values as a person sees them."""
+        shown = self.policy.reported
+        return shown.displayed(values) if isinstance(shown, Displaying) else values
+
+
+def central(draws: Tensor) -> Tensor:
+    """Return the mean of draws `"s m"`, or their median where the mean lies outside the interval; `"m"`.
+
+    Of a score with far tails, such as a fragility, a few draws can carry the mean away from nearly all others.
+    """
+    levels = torch.tensor([INTERVAL[0], 0.5, INTERVAL[1]], dtype=draws.dtype, device=draws.device)
+    low, middle, high = draws.quantile(levels, dim=0)
+    mean = draws.mean(0)
+    return torch.where((low <= mean) & (mean <= high), mean, middle)
 
 
 def base_of(
@@ -66,38 +121,41 @@ def base_of(
     ready = prepare(policy, trials, request, generator, samples=SAMPLES)
     if ready.contexts is None or not ready.trials.arrived:
         return None
-    situation = arrived_only(ready, posterior)
-    return Base(situation, ready.policy.reported.bind(situation), ready.policy, generator.get_state())
+    situation, policy = arrived_only(ready, posterior), ready.policy
+    state = generator.get_state()
+    judged: Contexts | None = None
+    if isinstance(policy.context_model, Judging):
+        space = ready.trials.space
+        judged = policy.context_model.judged(space, ready.trials, request.known(space))
+    judged = situation.contexts if judged is None else judged.to(ready.trials.device)
+    drawn = unknowns(situation, policy.reported, policy.surrogate, judged, generator)
+    return Base(situation, policy.reported.bind(situation), policy, drawn, state)
 
 
 def assess(base: Base, x: Tensor | None) -> Assessment:
     """Assess the decision `x` `"d"`, or the best one where None; no imagined value is used."""
-    situation, reduction, policy = base.situation, base.reduction, base.policy
-    generator = torch.Generator()
-    generator.set_state(base.state)
     if x is None:
-        x = best_by_mean(policy, situation, reduction, generator)
-    value, weights = _guarded(x, situation, reduction)
-    with torch.no_grad():
-        draws = _draws(x, situation, reduction, generator)
-    low, high = draws.quantile(torch.tensor(INTERVAL, dtype=draws.dtype, device=draws.device)).tolist()
-    if isinstance(policy.reported, Displaying):
-        low, value, high = policy.reported.displayed(torch.tensor([low, value, high], dtype=torch.float64)).tolist()
-        low, high = min(low, value, high), max(low, value, high)
-    return Assessment(x, value, (low, high), weights, situation, reduction, policy)
+        generator = torch.Generator()
+        generator.set_state(base.state)
+        x = best_decision(base.policy, base.situation, base.reduction, generator)
+    return Assessment(x, base.values(x[None])[:, 0], _guarded(x, base.situation, base.reduction), base)
 
 
-def best_by_mean(policy: Policy, situation: Situation, reduction: Reduction, generator: torch.Generator) -> Tensor:
-    """Return the decision to deploy by the posterior mean, among the policy's candidates; `"d"`."""
-    acquisition = PosteriorMean()(situation, reduction, generator)
+def best_decision(policy: Policy, situation: Situation, reduction: Reduction, generator: torch.Generator) -> Tensor:
+    """Return the decision to deploy by the posterior mean, less the policy's caution, among its candidates; `"d"`."""
+    caution = policy.report.caution_in(situation.trials)
+    if caution > 0.0:
+        acquisition = careful(caution, policy.reported, situation, reduction)
+    else:
+        acquisition = PosteriorMean()(situation, reduction, generator)
     evaluated = situation.trials.dataset.x
     if policy.report.candidates == "evaluated":
         return evaluated[acquisition(evaluated).argmax()].cpu()
     return policy.maximize(acquisition, Region(situation.trials.space, hints=evaluated.cpu()), generator)
 
 
-def _guarded(x: Tensor, situation: Situation, reduction: Reduction) -> tuple[float, Tensor]:
-    """Return the value of a decision at the posterior mean, and the distribution that it is guarded against."""
+def _guarded(x: Tensor, situation: Situation, reduction: Reduction) -> Tensor:
+    """Return the distribution that a decision is guarded against, at the posterior mean."""
     posterior, contexts = situation.posterior, situation.contexts
     values = posterior.marginals(x[None], contexts.points)[0].detach().requires_grad_()
     extra = None
@@ -105,14 +163,12 @@ def _guarded(x: Tensor, situation: Situation, reduction: Reduction) -> tuple[flo
         extra = values
     elif reduction.extra == "slopes":
         extra = length(posterior.context_slopes(x[None], contexts.points).mean_gradient, contexts).detach()
-    value = reduction(values, extra)
     # Danskin: the gradient of a worst case in the values is the distribution that attains it.
-    (pull,) = torch.autograd.grad(value.sum(), values)
-    weights = _distribution(pull[0], contexts)
-    return float(value.detach()), weights
+    (pull,) = torch.autograd.grad(reduction(values, extra).sum(), values)
+    return distribution(pull[0], contexts)
 
 
-def _distribution(pull: Tensor, contexts: Contexts) -> Tensor:
+def distribution(pull: Tensor, contexts: Contexts) -> Tensor:
     """Return the gradient as a distribution where it is one up to its size; the reference elsewhere.
 
     Satisficing divides by a radius; an objective that is not monotone guards against no single distribution.
@@ -121,23 +177,3 @@ def _distribution(pull: Tensor, contexts: Contexts) -> Tensor:
     if bool((pull >= -1e-9).all()) and total > 0.0:
         return pull.clamp_min(0.0) / pull.clamp_min(0.0).sum()
     return contexts.weights
-
-
-def _draws(x: Tensor, situation: Situation, reduction: Reduction, generator: torch.Generator) -> Tensor:
-    """Return the objective over posterior samples of f; `"s"`."""
-    posterior, contexts = situation.posterior, situation.contexts
-    if reduction.extra != "slopes":
-        size = max(1, BLOCK // len(contexts))
-        draws = contexts.weights.new_empty(SAMPLES)
-        for part in torch.split(draws, size):
-            samples = posterior.sample(x, contexts.points, len(part), generator)
-            part.copy_(reduction(samples, samples if reduction.extra == "lower" else None))
-        return draws
-    # A slope needs a function, not values at points. One path after the other: each holds a large table.
-    paths = (posterior.path(generator) for _ in range(PATHS))
-    return torch.cat(
-        [
-            reduction(p(x[None], contexts.points), length(p.context_gradient(x[None], contexts.points), contexts))
-            for p in paths
-        ]
-    )

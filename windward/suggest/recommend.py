@@ -6,15 +6,19 @@ from collections.abc import Mapping
 
 from windward.basics import streams
 from windward.basics.errors import TrialError
+from windward.objectives.protocol import Within
 from windward.policy import Policy
 from windward.space import Value
 from windward.suggest.assess import Assessment, Base, assess, base_of
 from windward.suggest.prepare import Request
+from windward.suggest.tried import best_tried, beyond_tried
 from windward.surrogate import Posterior
 from windward.trials.records import Recommendation
 from windward.trials.trials import Trials
 
 Values = Mapping[str, Value]
+# The levels of the quantiles that a recommendation hands out.
+LEVELS = tuple(place / 200.0 for place in range(1, 200))
 
 
 def base(call: str, policy: Policy, trials: Trials, request: Request, posterior: Posterior | None = None) -> Base:
@@ -34,16 +38,49 @@ def assessed(by: Base, trials: Trials, decision: Values | None = None) -> Assess
 
 def recommendation(found: Assessment, trials: Trials, decision: Values | None = None) -> Recommendation:
     """Return an assessment in the user's words and units."""
-    low, high = sorted(trials.sign * end for end in found.interval)
-    seen = found.situation.trials.space
+    seen, sign = found.situation.trials.space, trials.sign
+    quantiles = tuple(sorted(sign * each for each in found.quantiles(LEVELS)))
+    low, high = sorted(sign * end for end in found.interval)
+    of_function, of_contexts = found.shares
+    beyond = beyond_tried(found.x, trials)
     return Recommendation(
         decision=dict(decision) if decision is not None else trials.space.decode_decision(found.x),
-        value=trials.sign * found.value,
+        value=sign * found.value,
         interval=(low, high),
+        unknown_function=of_function,
+        unknown_contexts=of_contexts,
+        allowed_shift=_allowed_shift(found),
+        beyond=beyond,
+        best_tried=recommendation(best_tried(found), trials) if beyond else None,
+        unseen=_unseen(found),
+        quantiles=quantiles,
         contexts=tuple(seen.decode_context(point) for point in found.contexts.points),
         reference=tuple(found.contexts.weights.tolist()),
         adversary=tuple(found.weights.tolist()),
     )
+
+
+def _allowed_shift(found: Assessment) -> float | None:
+    """Return by how much the value lies below the plain average because of the shift that the objective guards against."""
+    if not isinstance(found.policy.reported, Within):
+        return None
+    return max(0.0, found.base.unknowns.expectation(found.x) - found.value)
+
+
+def _unseen(found: Assessment) -> dict[str, tuple[Value, ...]]:
+    """Return the declared categories of each context that have not come yet, while the distribution is learnt."""
+    if found.base.unknowns.contexts.unknown is None:
+        return {}
+    trials = found.situation.trials
+    unseen = {}
+    for name, parameter in trials.space.context.items():
+        if not parameter.choices or name in found.situation.given:
+            continue
+        seen = {trial.context.get(name) for trial in trials.rows if trial.context_source != "chosen"}
+        missing = tuple(choice for choice in parameter.choices if choice not in seen)
+        if missing:
+            unseen[name] = missing
+    return unseen
 
 
 def _nothing(trials: Trials) -> str:

@@ -4,7 +4,18 @@ from windward.surrogate.fit import GaussianProcess
 from windward.surrogate.likelihood import Likelihood
 from windward.surrogate.paths import Path
 from windward.surrogate.posterior import GaussianPosterior, Hyperparameters
-from windward.surrogate.protocol import Believed, Drafting, Posterior, SampledFunction, Sketching, Start, Surrogate
+from windward.surrogate.protocol import (
+    Averaged,
+    Believed,
+    Doubting,
+    Drafting,
+    Posterior,
+    SampledFunction,
+    Sketching,
+    Start,
+    Surrogate,
+    Weighing,
+)
 from windward.surrogate.scaling import SoftClip, Standardize, Unscaled
 
 # The parts of this room.
@@ -12,7 +23,9 @@ PARTS: tuple[type, ...] = (GaussianProcess, Hyperparameters, SoftClip, Standardi
 
 __all__ = [
     "PARTS",
+    "Averaged",
     "Believed",
+    "Doubting",
     "Drafting",
     "GaussianPosterior",
     "GaussianProcess",
@@ -27,4 +40,5 @@ __all__ = [
     "Start",
     "Surrogate",
     "Unscaled",
+    "Weighing",
 ]

@@ -14,6 +14,7 @@ from windward.basics.speech import shown
 from windward.space import Roles
 from windward.surrogate.kernel import KERNELS, KernelName, kernel_value, squared_distances
 from windward.surrogate.likelihood import LEAST_NOISE, MANY, NOISE_PRIOR, Likelihood, length_scale_prior
+from windward.surrogate.nearby import draws
 from windward.surrogate.needs import posterior_needs
 from windward.surrogate.posterior import GaussianPosterior, Hyperparameters
 from windward.surrogate.protocol import NO_START, Start
@@ -170,6 +171,18 @@ class GaussianProcess:
             problem.scale,
             len(data.y),
         )
+
+    def nearby(
+        self, data: Dataset, posterior: GaussianPosterior, count: int, generator: torch.Generator
+    ) -> tuple[GaussianPosterior, ...]:
+        """Return posteriors at `count` draws of the hyper-parameters, equally probable; fixed ones are certain: one.
+
+        The mean and the amplitude are drawn with them (see `nearby.py`). With hundreds of observations there are fewer draws.
+        """
+        if self.fixed is not None:
+            return (posterior,)
+        found = draws(self.likelihood(data), posterior.hyperparameters, count, generator)
+        return tuple(self.at(data, one) for one in found)
 
     def _context_groups(self, data: Dataset) -> tuple[int, ...]:
         """Return which length-scale each context column has; under `tasks` every one-hot column its own."""

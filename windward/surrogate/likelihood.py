@@ -20,6 +20,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -64,6 +65,19 @@ def length_scale_prior(parameters: int) -> LogNormal:
 
 
 NOISE_PRIOR = LogNormal(-4.0, 1.0)
+
+
+class Moments(NamedTuple):
+    """Of A at some thetas, `"b"` each: log determinant, r'A^-1 r, 1'A^-1 1, and the mean m in r = y - m."""
+
+    log_determinant: Tensor
+    quadratic: Tensor
+    ones: Tensor
+    mean: Tensor
+
+    def at(self, places: Tensor) -> Moments:
+        """Return those of some of the thetas."""
+        return Moments(*(part[places] for part in self))
 
 
 @dataclass(frozen=True)
@@ -188,6 +202,32 @@ class Likelihood:
         density.masked_fill_(failed != 0, math.nan)
         parts = (part.cpu().numpy() for part in (density, gradient, information.mul_(0.5)))
         return *self._with_priors(thetas, *parts), mean.cpu().numpy()
+
+    @property
+    def scales(self) -> bool:
+        """Whether all noise is fitted: then the whole covariance has one amplitude."""
+        return bool(self.given_noise.isnan().all())
+
+    def moments(self, thetas: Array) -> Moments:
+        """Return what the densities at the rows of `thetas` are made of; NaN where A is not positive definite."""
+        rates = torch.from_numpy(np.exp(-thetas[:, self._columns])).to(self.y)
+        z = (self.inputs_in_units * rates[:, None, :]).clamp_(-FARTHEST, FARTHEST)
+        k = kernel_value(self.kernel, _own_squared_distances(z, z.square()))
+        k.diagonal(dim1=1, dim2=2).add_(self.noise(torch.from_numpy(np.exp(thetas[:, -1:])).to(self.y)))
+        factor, failed = torch.linalg.cholesky_ex(k)
+        sides = torch.stack([self.y, torch.ones_like(self.y)], dim=1).expand(len(thetas), -1, -1)
+        solved = torch.linalg.solve_triangular(factor, sides, upper=False)
+        products = solved.mT @ solved  # "b 2 2"
+        ones = products[:, 1, 1]
+        mean = products[:, 0, 1] / ones if self.centred else torch.zeros_like(ones)
+        quadratic = products[:, 0, 0] - mean * (2.0 * products[:, 0, 1] - mean * ones)
+        log_determinant = 2.0 * factor.diagonal(dim1=1, dim2=2).log().sum(1)
+        return Moments(log_determinant.masked_fill(failed != 0, math.nan), quadratic, ones, mean)
+
+    def log_prior(self, thetas: Array) -> Array:
+        """Return the log prior density of theta itself, up to a constant; `"b"`."""
+        means, deviations = self._priors
+        return np.asarray(-0.5 * np.square((thetas - means) / deviations).sum(1))
 
     def _with_priors(
         self, thetas: Array, density: Array, gradient: Array, information: Array

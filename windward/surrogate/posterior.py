@@ -19,6 +19,7 @@ from torch import Tensor
 
 from windward.basics.errors import SolverError
 from windward.contexts import Contexts
+from windward.surrogate.averages import average_marginals, averages, weighted_deviation
 from windward.surrogate.kernel import KernelName, kernel_value, squared_distances
 from windward.surrogate.marginals import LARGE, Observations, blocks, product_marginals
 from windward.surrogate.paths import FEATURES, Path, draw_path
@@ -168,6 +169,18 @@ class GaussianPosterior:
         std = variance.clamp_min(LEAST_VARIANCE * amplitude).sqrt()
         return mean * self.scale + self.shift, std * self.scale
 
+    def averages(self, x: Tensor, points: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """Return means `"s m"` and covariances `"s m m"` of averages over contexts at decisions `"m d"`, weights `"s n"`."""
+        return averages(self, x, points, weights)
+
+    def average_marginals(self, x: Tensor, points: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """Return means and deviations of averages over contexts at decisions `"m d"` by weights `"s n"`; `"s m"` each."""
+        return average_marginals(self, x, points, weights)
+
+    def weighted_deviation(self, x: Tensor, points: Tensor, weights: Tensor) -> Tensor:
+        """Return the deviation of an average at decisions `"b d"`, each with weights of its own `"b n"`; `"b"`."""
+        return weighted_deviation(self, x, points, weights)
+
     def _within(self, zc: Tensor, contexts: Contexts) -> Tensor:
         """Return the mean of the kernel between two contexts drawn by the weights."""
         weights = contexts.weights
@@ -186,20 +199,24 @@ class GaussianPosterior:
         return kept[1] if kept[0] is weights else summed()[1]
 
     def sample(self, x: Tensor, points: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Return `count` joint samples of f at one decision `"d"` and every context `"n k"`; `"count n"`.
+        """Return `count` joint samples of f at one decision `"d"`, or some `"m d"`, and every context; `"count (m) n"`.
 
-        They are exact up to `JOINT` contexts. Beyond, the covariance is kept as a product of low rank (see `sampling.py`).
+        They are exact up to `JOINT` contexts. Beyond, for one decision, the covariance is kept as a product of low rank (see
+        `sampling.py`).
         """
-        zx, zc = self.inputs.x(x).expand(len(points), -1), self.inputs.c(points)
-        amplitude = self.hyperparameters.amplitude
-        if len(points) > JOINT:
+        if x.ndim == 1 and len(points) > JOINT:
             return sample_many(self, x, points, count, generator)
-        solved = self.covariance(zx, zc, self.zx, self.zc) @ self.inverse.T
-        covariance = self.covariance(zx, zc, zx, zc) - solved @ solved.T
+        rows = self.inputs.x(x[None] if x.ndim == 1 else x)
+        zc = self.inputs.c(points)
+        zx, amplitude = rows.repeat_interleave(len(zc), 0), self.hyperparameters.amplitude
+        all_c = zc.repeat(len(rows), 1)
+        solved = self.covariance(zx, all_c, self.zx, self.zc) @ self.inverse.T
+        covariance = self.covariance(zx, all_c, zx, all_c) - solved @ solved.T
         factor = joint_root(covariance, amplitude)
-        mean = self.hyperparameters.mean + self.cross(zx[:1], zc, self.alpha)[0]
-        normal = torch.randn(count, len(points), generator=generator, dtype=torch.float64).to(mean)
-        return (mean + normal @ factor.T) * self.scale + self.shift
+        mean = self.hyperparameters.mean + self.cross(rows, zc, self.alpha).flatten()
+        normal = torch.randn(count, len(zx), generator=generator, dtype=torch.float64).to(mean)
+        drawn = (mean + normal @ factor.T) * self.scale + self.shift
+        return drawn if x.ndim == 1 else drawn.reshape(count, len(rows), len(points))
 
     def path(self, generator: torch.Generator, *, features: int = FEATURES) -> Path:
         """Return one posterior sample as a deterministic, differentiable function of (x, points)."""

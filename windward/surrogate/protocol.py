@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -66,6 +66,26 @@ class Drafting(Protocol):
     def draft(self) -> Posterior: ...
 
 
+@runtime_checkable
+class Averaged(Protocol):
+    """A posterior that knows averages of f over weighted contexts in closed form, for many sets of weights `"s n"` at once.
+
+    `averages` returns means `"s m"` and covariances `"s m m"` at decisions `"m d"`, `average_marginals` means and
+    deviations `"s m"`.
+    """
+
+    def averages(self, x: Tensor, points: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]: ...
+
+    def average_marginals(self, x: Tensor, points: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]: ...
+
+
+@runtime_checkable
+class Weighing(Protocol):
+    """A posterior that knows the deviation of an average at decisions `"b d"`, each with weights of its own `"b n"`; `"b"`."""
+
+    def weighted_deviation(self, x: Tensor, points: Tensor, weights: Tensor) -> Tensor: ...
+
+
 @dataclass(frozen=True)
 class Start:
     """Hyper-parameters from an earlier fit: to search from, or (`keep`) to use as they are.
@@ -98,6 +118,15 @@ class Surrogate(Protocol):
     def due(self, data: Dataset, fitted: int) -> bool: ...
 
     def check(self, roles: Roles) -> None: ...
+
+
+@runtime_checkable
+class Doubting(Protocol):
+    """A surrogate that returns other posteriors that the data allow, equally probable; without it the fit counts as certain."""
+
+    def nearby(
+        self, data: Dataset, posterior: Any, count: int, generator: torch.Generator
+    ) -> tuple[Posterior, ...]: ...
 
 
 @dataclass(frozen=True)

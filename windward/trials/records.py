@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+from windward.basics import arguments
 from windward.space.parameters import Value
 
 Values: TypeAlias = Mapping[str, Value]
@@ -110,21 +111,54 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Beyond:
+    """In what a decision lies far from all that was tried: a number, a choice, or all of it together."""
+
+    kind: Literal["above", "below", "choice", "together"]
+    name: str = ""
+    limit: Value | None = None  # the highest or lowest that was tried, or the choice
+
+
+@dataclass(frozen=True)
 class Recommendation:
-    """A decision with its value by the objective, an interval, and what it is guarded against.
+    """A decision with its value by the objective, how sure that is, and what it is guarded against.
 
-    The interval holds the objective's value with 90 % probability given the contexts' distribution as it is estimated
-    now: it speaks of what is not known of f, not of how far that estimate is from the truth.
+    `value` is the mean of what the decision may be worth, and `interval` holds it with 90 % probability; `between(0.5)` is
+    another one. Both cover what is unknown of f, of its hyper-parameters, and of the contexts' distribution, with a share
+    for contexts that have not been seen. `unknown_function` and `unknown_contexts` are the deviations that come from the
+    one and the other. `allowed_shift` is by how much the value lies below the plain average, because the objective guards
+    against a shift of the contexts; None where it guards against nothing. docs/trust.md says how often the intervals held.
 
-    `contexts` are the context points it was judged on, `reference` their weights by the context model, `adversary` the
-    weights it is guarded against: for an expectation or a worst case (`Expected`, `Robust`, `CVaR`, `Minimum`) the value
-    is the expectation under them; for `Satisficing` they are those of the worst case at its radius; for an objective that
-    no single distribution attains (`Tradeoff`, `Sensitivity`), or a missed target, they are the reference.
+    `beyond` says in what the decision lies far from all that was tried; `best_tried` is then the best decision among those.
+    `unseen` are declared categories of the context that have not come yet.
+
+    `contexts` are the context points it was chosen on, `reference` their weights by the context model, `adversary` the
+    weights it is guarded against: for an expectation or a worst case (`Expected`, `Robust`, `CVaR`, `Minimum`) the decision
+    was chosen by the expectation under them; for `Satisficing` they are those of the worst case at its radius; for an
+    objective that no single distribution attains (`Tradeoff`, `Sensitivity`), or a missed target, they are the reference.
     """
 
     decision: Mapping[str, Value]
     value: float
     interval: tuple[float, float]
+    unknown_function: float = 0.0
+    unknown_contexts: float = 0.0
+    allowed_shift: float | None = None
+    beyond: tuple[Beyond, ...] = ()
+    best_tried: Recommendation | None = None
+    unseen: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    quantiles: tuple[float, ...] = field(default=(), repr=False)  # at 1/200, 2/200, ..., 199/200
     contexts: tuple[Mapping[str, Value], ...] = field(default=(), repr=False)
     reference: tuple[float, ...] = field(default=(), repr=False)
     adversary: tuple[float, ...] = field(default=(), repr=False)
+
+    def between(self, level: float) -> tuple[float, float]:
+        """Return the interval that holds the value with this probability, from 0 to 0.99."""
+        level = arguments.number("Recommendation.between", "level", level, low=0.0, high=0.99)
+        places = [(1.0 - level) / 2.0 * 200.0 - 1.0, (1.0 + level) / 2.0 * 200.0 - 1.0]
+        ends = []
+        for place in places:
+            left = min(int(place), len(self.quantiles) - 2)
+            share = place - left
+            ends.append((1.0 - share) * self.quantiles[left] + share * self.quantiles[left + 1])
+        return ends[0], ends[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -11,20 +11,15 @@ from torch import Tensor
 from windward.basics import streams
 from windward.basics.errors import TrialError
 from windward.beliefs.beliefs import PosteriorMean
-from windward.beliefs.scores import length
 from windward.contexts import Contexts
-from windward.objectives.protocol import Displaying, Objective
+from windward.objectives.protocol import Objective
 from windward.objectives.situation import Situation
 from windward.present.snapshot import Source
 from windward.search.acquisition import Acquisition
 from windward.search.region import Region
 from windward.space import Space, Value
-from windward.suggest.assess import INTERVAL, Assessment
+from windward.suggest.assess import INTERVAL, Assessment, central
 from windward.trials.trials import Trials
-
-# Posterior samples behind a band: its ends are good to a tenth of the posterior's deviation, enough for a picture.
-SAMPLES = 256
-PATHS = 64
 
 
 @dataclass(frozen=True)
@@ -34,6 +29,7 @@ class View:
     found: Assessment
     sign: float
     seed: int
+    drawn: dict[str, Tensor] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def situation(self) -> Situation:
@@ -82,19 +78,21 @@ class View:
         return low, high
 
     def values_at(self, x: Tensor) -> Tensor:
-        """Return what decisions `"b d"` are worth by the objective at the posterior mean, in the user's units; `"b"`."""
-        generator = streams.drawing(self.seed)
-        with torch.no_grad():
-            mean = PosteriorMean()(self.situation, self.found.reduction, generator)
-            return self.sign * self._shown(mean(x))
+        """Return what decisions `"b d"` are worth, as `study.assess` says it; `"b"`."""
+        return self.sign * central(self._drawn(x))
 
     def intervals_at(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return the 90 % interval of what decisions `"b d"` are worth, in the user's units; `"b"` each."""
-        generator = streams.drawing(self.seed)
-        with torch.no_grad():
-            draws = self.sign * self._shown(self._draws(x, generator))  # "s b"
+        draws = self.sign * self._drawn(x)
         low, high = draws.quantile(torch.tensor(INTERVAL, dtype=draws.dtype, device=draws.device), dim=0)
         return low, high
+
+    def _drawn(self, x: Tensor) -> Tensor:
+        """Return draws of what decisions are worth, kept for the next question about the same ones."""
+        kept = self.drawn.get("x"), self.drawn.get("draws")
+        if kept[0] is not x:
+            self.drawn.update(x=x, draws=self.found.base.values(x))
+        return self.drawn["draws"]
 
     def mean_values(self, x: Tensor) -> Tensor:
         """Return the posterior mean of decisions `"b d"` on every context, oriented; `"b n"`."""
@@ -112,28 +110,6 @@ class View:
     def decision(self) -> Mapping[str, Value]:
         """The recommended decision in the user's units."""
         return self.space.decode_decision(self.x)
-
-    def _draws(self, x: Tensor, generator: torch.Generator) -> Tensor:
-        points = self.contexts.points
-        if self.found.reduction.extra != "slopes":
-            columns = []
-            for row in x:
-                # The same draws everywhere: neighbours then differ by what is believed of them alone.
-                generator.manual_seed(self.seed)
-                samples = self.situation.posterior.sample(row, points, SAMPLES, generator)
-                columns.append(
-                    self.found.reduction(samples, samples if self.found.reduction.extra == "lower" else None)
-                )
-            return torch.stack(columns, dim=1)
-        paths = (
-            self.situation.posterior.path(generator) for _ in range(PATHS)
-        )  # a slope needs a function; each holds a table
-        return torch.stack(
-            [self.found.reduction(p(x, points), length(p.context_gradient(x, points), self.contexts)) for p in paths]
-        )
-
-    def _shown(self, scores: Tensor) -> Tensor:
-        return self.objective.displayed(scores) if isinstance(self.objective, Displaying) else scores
 
 
 def view(study: Source) -> View:

@@ -1,0 +1,48 @@
+"""Whether a decision lies far from all that was tried, and the best of those that were."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from windward.suggest.assess import Assessment, assess, best_decision
+from windward.trials.records import Beyond
+from windward.trials.trials import Trials
+
+# A number counts as beyond what was tried where it is farther out than this share of its range.
+OUTSIDE = 0.025
+# A decision counts as far from all tried ones beyond this share of the cube's diagonal.
+FAR = 0.2
+
+
+def beyond_tried(x: Tensor, trials: Trials) -> tuple[Beyond, ...]:
+    """Return in what a decision `"d"` lies far from all those whose values have arrived; nothing where it is near."""
+    tried = trials.decisions(trials.arrived)
+    if len(tried) == 0:
+        return ()
+    found = []
+    for name, parameter in trials.space.decision.items():
+        columns = trials.space.decision_columns[name]
+        mine, theirs = x[columns], tried[:, columns]
+        if parameter.choices:
+            if not bool((theirs == mine).all(-1).any()):
+                found.append(Beyond("choice", name, trials.space.decode_decision(x)[name]))
+            continue
+        low, high = float(theirs.min()), float(theirs.max())
+        if float(mine) > high + OUTSIDE:
+            found.append(Beyond("above", name, max(t.decision[name] for t in trials.arrived)))
+        elif float(mine) < low - OUTSIDE:
+            found.append(Beyond("below", name, min(t.decision[name] for t in trials.arrived)))
+    nearest = float(torch.cdist(x[None], tried).min())
+    if not found and nearest > FAR * math.sqrt(len(x)):
+        found.append(Beyond("together"))
+    return tuple(found)
+
+
+def best_tried(found: Assessment) -> Assessment:
+    """Return the best of the decisions whose values have arrived, by what the recommendation was chosen by."""
+    policy = found.policy.among_evaluated
+    generator = torch.Generator().manual_seed(0)  # nothing is drawn: every candidate is looked at
+    return assess(found.base, best_decision(policy, found.situation, found.reduction, generator))

@@ -1,0 +1,155 @@
+"""Other plausible hyper-parameters: draws from their posterior, the constant mean and the amplitude among them.
+
+A fit takes the most probable hyper-parameters for certain, and with them the mean and the amplitude of f. Here they are drawn:
+
+    p(theta | y)  ~  p(theta) |A|^-1/2 (1'A^-1 1)^-1/2 (nu + r'A^-1 r)^-(nu + n - 1)/2
+    amplitude     =  (nu + r'A^-1 r) / chi2(nu + n - 1)
+    mean          ~  N(m, amplitude / 1'A^-1 1)
+
+A = K + noise at amplitude one, r = y - m with the profiled mean m, and nu = 4: the amplitude has a prior around one in
+standardised outcomes, worth four observations. The mean has a flat prior. theta = (log length-scales, log noise) comes from
+importance draws: a Student distribution around the fit with the fit's curvature, weighted and resampled. Its prior is the
+log-normal of the fit, which as a density of theta has no Jacobian.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from windward.search.bfgs import Array
+from windward.surrogate.likelihood import LEAST_LENGTH_SCALE, LEAST_NOISE, MOST, Likelihood, Moments
+from windward.surrogate.posterior import Hyperparameters
+
+# Observations that the amplitude's prior is worth.
+ANCHOR = 4.0
+# Degrees of freedom of the proposals, and by how much they are wider than the curvature says: weights stay bounded.
+HEAVY = 5.0
+WIDER = 1.2
+# Proposals for each draw. Beyond so many observations there are fewer: the posterior is narrow, and each costs n^3.
+PROPOSALS = 5
+FEW = 100
+# Newton steps from the fit to the centre of the proposals, and the longest of them in any logarithm.
+STEPS = 6
+LONGEST = 0.7
+# Numbers in the matrices of proposals that are worked on at once (64 MiB).
+BLOCK = 2**23
+
+
+def draws(
+    problem: Likelihood, fitted: Hyperparameters, count: int, generator: torch.Generator
+) -> list[Hyperparameters]:
+    """Return `count` draws of the hyper-parameters, equally probable; fewer with many observations."""
+    size = len(problem.y)
+    count = count if size <= FEW else max(8, count * FEW // size)
+    center, root = _proposal(problem, fitted)
+    proposals = _drawn(center, root, PROPOSALS * count, generator)
+    moments = _moments(problem, proposals.clipped)
+    log_weights = _log_target(problem, proposals.clipped, moments) - proposals.log_density
+    chosen = _resampled(log_weights, count, generator)
+    found = moments.at(chosen)
+    amplitude = _amplitudes(problem, found, generator)
+    spread = (amplitude / found.ones).sqrt() if problem.centred else torch.zeros_like(amplitude)
+    mean = found.mean + spread * _even_normals(count, generator)
+    thetas = proposals.clipped[chosen.numpy()]
+    return [
+        Hyperparameters(float(m), tuple(np.exp(row[:-1]).tolist()), float(a), float(a) * math.exp(row[-1]))
+        for m, a, row in zip(mean, amplitude, thetas, strict=True)
+    ]
+
+
+class _Proposals(NamedTuple):
+    clipped: Array  # "b t"
+    log_density: Tensor  # "b"
+
+
+def _proposal(problem: Likelihood, fitted: Hyperparameters) -> tuple[Array, Array]:
+    """Return the centre of the proposals, near the highest density, and a root of their covariance.
+
+    The fit holds the amplitude at one and maximizes a density of the quantities themselves. In their logarithms, with the
+    amplitude integrated out, the highest point may lie elsewhere: a few Newton steps go there. The gradient with the
+    amplitude integrated out is that of outcomes divided by the root of its best value; minus the logarithm of a Jacobian is
+    one in each direction.
+    """
+    lows, highs = _bounds(problem)
+    theta = np.log([*fitted.length_scales, fitted.noise / fitted.amplitude]).clip(lows, highs)
+    for _ in range(STEPS):
+        scaled = problem
+        if problem.scales:
+            quadratic = float(problem.moments(theta[None]).quadratic[0])
+            scaled = replace(problem, y=problem.y * math.sqrt((ANCHOR + _freedom(problem)) / (ANCHOR + quadratic)))
+        _, gradient, curvature, _ = scaled.values_and_gradients(theta[None])
+        step = np.linalg.solve(curvature[0], gradient[0] + 1.0)
+        theta = (theta + step.clip(-LONGEST, LONGEST)).clip(lows, highs)
+    return theta, WIDER * np.linalg.inv(np.linalg.cholesky(curvature[0])).T
+
+
+def _drawn(center: Array, root: Array, count: int, generator: torch.Generator) -> _Proposals:
+    """Return Student draws around a centre, moved into the bounds, with the density where they then are."""
+    width = len(center)
+    normal = torch.randn(count, width, generator=generator, dtype=torch.float64).numpy()
+    chi = 2.0 * torch._standard_gamma(torch.full((count, 1), HEAVY / 2.0, dtype=torch.float64), generator=generator)
+    lows, highs = _bounds_of(width)
+    drawn = (center + (normal * np.sqrt(HEAVY / chi.numpy())) @ root.T).clip(lows, highs)
+    z = np.linalg.solve(root, (drawn - center).T)
+    log_density = -0.5 * (HEAVY + width) * np.log1p(np.square(z).sum(0) / HEAVY)
+    return _Proposals(drawn, torch.from_numpy(log_density))
+
+
+def _moments(problem: Likelihood, thetas: Array) -> Moments:
+    size = max(1, BLOCK // len(problem.y) ** 2)
+    parts = [problem.moments(thetas[start : start + size]) for start in range(0, len(thetas), size)]
+    return Moments(*(torch.cat(part).cpu() for part in zip(*parts, strict=True)))
+
+
+def _log_target(problem: Likelihood, thetas: Array, moments: Moments) -> Tensor:
+    """Return the log posterior density of theta, mean and amplitude integrated out; minus infinity where there is none."""
+    density = -0.5 * moments.log_determinant + torch.from_numpy(problem.log_prior(thetas))
+    if problem.centred:
+        density = density - 0.5 * moments.ones.log()
+    if problem.scales:
+        density = density - 0.5 * (ANCHOR + _freedom(problem)) * (ANCHOR + moments.quadratic).log()
+    else:
+        density = density - 0.5 * moments.quadratic
+    return torch.where(torch.isfinite(density), density, -torch.inf)
+
+
+def _amplitudes(problem: Likelihood, found: Moments, generator: torch.Generator) -> Tensor:
+    """Return a draw of the amplitude for each theta; one where a noise was given: it is in the outcome's own units."""
+    if not problem.scales:
+        return torch.ones_like(found.mean)
+    shape = torch.full_like(found.mean, 0.5 * (ANCHOR + _freedom(problem)))
+    return (ANCHOR + found.quadratic) / (2.0 * torch._standard_gamma(shape, generator=generator))
+
+
+def _freedom(problem: Likelihood) -> int:
+    return len(problem.y) - int(problem.centred)
+
+
+def _resampled(log_weights: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """Return `count` places by their weights, systematically: a place of weight w comes count * w times, rounded up or down."""
+    weights = torch.softmax(log_weights, 0)
+    ladder = weights.cumsum(0) / weights.sum()
+    steps = (torch.arange(count) + torch.rand((), generator=generator, dtype=torch.float64)) / count
+    return torch.searchsorted(ladder, steps).clamp_max(len(weights) - 1)
+
+
+def _even_normals(count: int, generator: torch.Generator) -> Tensor:
+    """Return the normal's quantiles in random order: few draws then have the deviation that they should have."""
+    levels = (torch.arange(count, dtype=torch.float64) + 0.5) / count
+    quantiles: Tensor = torch.special.ndtri(levels)
+    return quantiles[torch.randperm(count, generator=generator)]
+
+
+def _bounds(problem: Likelihood) -> tuple[Array, Array]:
+    return _bounds_of(problem.parameters + 1)
+
+
+def _bounds_of(width: int) -> tuple[Array, Array]:
+    lows = np.log([LEAST_LENGTH_SCALE] * (width - 1) + [LEAST_NOISE])
+    return lows, np.full(width, math.log(MOST))
