@@ -11,7 +11,7 @@ from windward.basics.speech import ages, and_list, counted, number, percent
 from windward.objectives.protocol import Objective, Speaking, scored
 from windward.present.snapshot import Snapshot, Source
 from windward.space import Value
-from windward.trials.records import Recommendation
+from windward.trials.records import Beyond, Recommendation
 from windward.trials.trials import Trials
 
 # A context counts as moved by the adversary where its mean moves by this share of its spread, or a category's chance by
@@ -28,10 +28,11 @@ class Advice:
     interval: str
     protection: str
     basis: str
+    warnings: tuple[str, ...] = ()  # what nobody has tried or seen
 
     def lines(self) -> list[str]:
         """Return the sentences in order."""
-        return [self.decision, self.value, self.interval, self.protection, self.basis]
+        return [self.decision, *self.warnings, self.value, self.interval, self.protection, self.basis]
 
 
 def advice(study: Source, found: Recommendation) -> list[str]:
@@ -43,17 +44,53 @@ def advised(study: Source, found: Recommendation) -> Advice:
     """Return a recommendation as sentences."""
     study = study.snapshot()
     objective = study.policy.reported
-    seen = study.policy.view(study.trials).contexts_seen if study.space.context else 0
-    low, high = (number(end) for end in found.interval)
-    interval = f"With 90 % probability that figure lies between {low} and {high}"
-    interval += f", as far as the {_seen(seen)} typical of those to come." if seen else "."
     return Advice(
         f"Set {joined(found.decision)}.",
         _value_sentence(study, objective, found.value),
-        interval,
+        _interval_sentence(study, found),
         _protection_sentence(study, objective, found),
         basis(study.trials, study.now),
+        tuple(warnings(found)),
     )
+
+
+def warnings(found: Recommendation) -> list[str]:
+    """Return what nobody has tried or seen of a recommendation, with the best choice that was tried."""
+    said = [_beyond_sentence(one) for one in found.beyond]
+    if found.best_tried is not None and said:
+        low, high = (number(end) for end in found.best_tried.interval)
+        tried = and_list([f"{name} {number(value)}" for name, value in found.best_tried.decision.items()])
+        said.append(
+            f"The best choice that was tried is {tried}, with an estimated {number(found.best_tried.value)} "
+            f"({low} to {high} with 90 % probability)."
+        )
+    for name, choices in found.unseen.items():
+        listed = and_list([f"{name} = {choice}" for choice in choices])
+        said.append(f"{listed} {_have(len(choices))} not come yet: what happens then is a guess.")
+    return said
+
+
+def _beyond_sentence(one: Beyond) -> str:
+    if one.kind == "together":
+        return "Nothing near this combination has been tried."
+    if one.kind == "choice":
+        return f"{one.name} = {one.limit} has not been tried."
+    return f"No {one.name} {one.kind} {number(one.limit)} has been tried."
+
+
+def _interval_sentence(study: Snapshot, found: Recommendation) -> str:
+    """Return the interval, and where it comes from."""
+    low, high = (number(end) for end in found.interval)
+    said = f"With 90 % probability that figure lies between {low} and {high}."
+    seen = study.policy.view(study.trials).contexts_seen if study.space.context else 0
+    if not seen or found.unknown_contexts == 0.0:
+        return said
+    contexts = f"the {_seen(seen)} perhaps not typical of those to come"
+    if found.unknown_contexts > found.unknown_function:
+        return f"{said} Most of that is because {contexts}."
+    if found.unknown_contexts > 0.5 * found.unknown_function:
+        return f"{said} That is because too few results are near it, and because {contexts}."
+    return f"{said} Most of that is because too few results are near it."
 
 
 def joined(values: Mapping[str, Value]) -> str:

@@ -21,10 +21,12 @@ from windward.objectives.situation import Situation
 from windward.policy import Policy
 from windward.space import Space, Value
 from windward.suggest.assess import Assessment, Base
+from windward.suggest.compare import compared
 from windward.suggest.prepare import Request
 from windward.suggest.recommend import assessed, base, recommendation
+from windward.suggest.settled import settled_probability
 from windward.surrogate import Posterior
-from windward.trials.records import Recommendation
+from windward.trials.records import Comparison, Recommendation
 from windward.trials.trials import Trials
 
 Values = Mapping[str, Value]
@@ -118,6 +120,15 @@ class Snapshot:
     ) -> Recommendation:
         """Return the best decision, or an assessment of this one, in the user's words and units."""
         return recommendation(self.assessment(call, decision=decision, context=context), self.trials, decision)
+
+    def comparison(self, call: str, first: Values, second: Values, *, context: Values | None = None) -> Comparison:
+        """Return two decisions side by side, judged on the same draws."""
+        one, other = (self.assessment(call, decision=each, context=context) for each in (first, second))
+        return compared(one, other, self.assessment(call, context=context), self.trials)
+
+    def settled(self, call: str, delta: float) -> float:
+        """Return the probability that no decision is better than the recommended one by more than `delta`."""
+        return settled_probability(self.assessment(call), delta)
 
 
 class Source(Protocol):

@@ -12,6 +12,7 @@ from windward.basics import arguments
 from windward.basics.errors import ArgumentError, JournalError, SpaceError, TrialError
 from windward.basics.progress import Progress
 from windward.basics.speech import shown
+from windward.suggest.settled import Settled
 from windward.trials.records import Result, Suggestion
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ Leftover: TypeAlias = Literal["keep", "retry", "lose"]
 
 logger = logging.getLogger("windward")
 
+# Rounds of a run that stops by itself, unless fewer are allowed.
+MOST_ROUNDS = 1000
 # An evaluation that fails this often in a row is broken, not unlucky.
 MOST_FAILURES = 3
 
@@ -31,7 +34,7 @@ def run_rounds(
     evaluate: Evaluate,
     rounds: int | None,
     *,
-    until: int | None,
+    until: int | Settled | None,
     executor: Executor | None,
     workers: int | None,
     leftover: Leftover,
@@ -40,7 +43,7 @@ def run_rounds(
     """Run a study's rounds; see `Study.run`."""
     count = _checked(study, evaluate, rounds, until, executor, workers, leftover, progress)
     again = _left(study, leftover)
-    work = _Work(study, again, count)
+    work = _Work(study, again, count, until if isinstance(until, Settled) else None)
     with Progress(len(again) + count, "rounds", show=progress) as bar:
         if executor is None:
             _one_by_one(work, evaluate, bar)
@@ -52,7 +55,7 @@ def _checked(
     study: Study,
     evaluate: object,
     rounds: int | None,
-    until: int | None,
+    until: int | Settled | None,
     executor: object,
     workers: int | None,
     leftover: object,
@@ -61,8 +64,11 @@ def _checked(
     """Return how many trials to ask, or raise `ArgumentError`."""
     if not callable(evaluate):
         raise ArgumentError(f"study.run(evaluate={shown(evaluate)}): give a function of a suggestion.")
-    if (rounds is None) == (until is None):
-        raise ArgumentError("study.run: give either rounds (how many more) or until (how many in all).")
+    stopping = isinstance(until, Settled)
+    if not stopping and (rounds is None) == (until is None):
+        raise ArgumentError(
+            "study.run: give either rounds (how many more) or until (how many in all, or Settled(delta) to stop by itself)."
+        )
     if executor is not None and not isinstance(executor, Executor):
         raise ArgumentError(f"study.run(executor={shown(executor)}): give a concurrent.futures.Executor.")
     if workers is not None:
@@ -74,6 +80,8 @@ def _checked(
     study.sync()
     if rounds is not None:
         return arguments.whole("study.run", "rounds", rounds, low=0)
+    if isinstance(until, Settled):
+        return MOST_ROUNDS
     return max(0, arguments.whole("study.run", "until", until, low=0) - len(study.trials))
 
 
@@ -97,16 +105,29 @@ def _left(study: Study, leftover: Leftover) -> list[Suggestion]:
 class _Work:
     """Suggestions to evaluate: those again, then new ones; and what to do with what comes back."""
 
-    def __init__(self, study: Study, again: list[Suggestion], count: int) -> None:
+    def __init__(self, study: Study, again: list[Suggestion], count: int, settled: Settled | None = None) -> None:
         self.study, self._again, self._left = study, list(again), count
         self.failures = self.arrived = 0
+        self._settled, self._agreed, self._looked = settled, 0, -1
 
     def __iter__(self) -> Iterator[Suggestion]:
         while self._again:
             yield self._again.pop(0)
-        while self._left > 0:
+        while self._left > 0 and not self._is_settled():
             self._left -= 1
             yield self.study.ask()
+
+    def _is_settled(self) -> bool:
+        """Whether enough looks in a row say that no decision is better by more than delta; one look for each new result."""
+        wanted, arrived = self._settled, len(self.study.policy.view(self.study.trials).arrived)
+        if wanted is None or arrived == self._looked:
+            return False
+        self._looked = arrived
+        if arrived <= max(1.0, self.study.policy.design.rounds(self.study.space)):
+            return False
+        said = self.study.settled(wanted.delta) >= wanted.probability
+        self._agreed = self._agreed + 1 if said else 0
+        return self._agreed >= wanted.looks
 
     def failed(self, suggestion: Suggestion, error: Exception) -> str:
         """Lose the trial; raise after too many failures in a row."""

@@ -28,8 +28,9 @@ from windward.study.ask import Asker, trials_of
 from windward.study.log import Clock, Log, journal_of, utc_now
 from windward.study.reading import PartsReader
 from windward.study.run import Leftover, run_rounds
+from windward.suggest.settled import Settled
 from windward.trials.frame import dataframe
-from windward.trials.records import Past, Recommendation, Result, Suggestion, Tell, Trial
+from windward.trials.records import Comparison, Past, Recommendation, Result, Suggestion, Tell, Trial
 from windward.trials.trials import Trials
 from windward.version import __version__
 
@@ -339,6 +340,16 @@ class Study:
         clean, given = self.space.check_decision("study.assess", decision), self._check_given("study.assess", context)
         return self.snapshot().recommendation("study.assess", decision=clean, context=given)
 
+    def settled(self, delta: float) -> float:
+        """Return the probability that no decision is better than the recommended one by more than `delta`."""
+        return self.snapshot().settled("study.settled", arguments.number("study.settled", "delta", delta, low=0.0))
+
+    def compare(self, first: Values, second: Values, *, context: Values | None = None) -> Comparison:
+        """Return by how much the second decision is worth more than the first, and the probability that it is better."""
+        clean = [self.space.check_decision("study.compare", each) for each in (first, second)]
+        given = self._check_given("study.compare", context)
+        return self.snapshot().comparison("study.compare", clean[0], clean[1], context=given)
+
     def snapshot(self) -> Snapshot:
         """Return the study as it is in its journal now, for whoever shows it; it does not change when the study does."""
         self.sync()
@@ -362,13 +373,15 @@ class Study:
         evaluate: Callable[[Suggestion], float | Result],
         rounds: int | None = None,
         *,
-        until: int | None = None,
+        until: int | Settled | None = None,
         executor: Executor | None = None,
         workers: int | None = None,
         leftover: Leftover = "keep",
         progress: bool = True,
     ) -> None:
         """Ask, evaluate and tell, `rounds` more times or until the study has `until` trials, with a progress bar.
+
+        With `until=Settled(delta)` it stops by itself, after at most `rounds`: see `windward.Settled`.
 
         `evaluate` takes a `Suggestion` and returns a number or a `Result`. Where it raises, the trial is lost with the
         error's text and the loop goes on; three failures in a row end it with the error. With an `executor` (threads,

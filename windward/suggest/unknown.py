@@ -109,21 +109,38 @@ class Unknowns:
         means, covariances = zip(*found, strict=True)
         return torch.cat(means), torch.cat(covariances)
 
+    def joint_averages(self, x: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the mean `"m"` and covariance `"m m"` of the averages at decisions, for each theta and one distribution."""
+        for posterior, weights in zip(self._cycled, self.weights, strict=True):
+            assert isinstance(posterior, Averaged)
+            mean, covariance = posterior.averages(x, self.contexts.points, weights[:1])
+            yield mean[0], covariance[0]
+
+    def along_paths(self, x: Tensor, count: int = PATHS) -> Tensor:
+        """Return the objective of sampled functions at decisions `"m d"`, `count` for each theta and distribution; `"s m"`."""
+        points, found = self.contexts.points, []
+        for reduction, posterior, seed in zip(self._reductions, self._cycled, self.seeds, strict=True):
+            generator = torch.Generator().manual_seed(seed)
+            for _ in range(count):
+                path = posterior.path(generator)
+                values, extra = path(x, points), None
+                if reduction.extra == "slopes":
+                    extra = length(path.context_gradient(x, points), self.contexts)
+                found.append(reduction(values, values if reduction.extra == "lower" else extra))
+        return torch.stack(found)
+
     def _sampled(self, x: Tensor) -> Iterator[Tensor]:
         """Yield draws of the values at decisions `"m d"` with each theta and distribution; `"s m"` each."""
+        if self._reductions[0].extra == "slopes":  # a slope needs a function, not values at points
+            yield self.along_paths(x)
+            return
         points = self.contexts.points
         for reduction, posterior, seed in zip(self._reductions, self._cycled, self.seeds, strict=True):
             generator = torch.Generator().manual_seed(seed)
-            if reduction.extra != "slopes":
-                # One decision is drawn as such: with many contexts its covariance is kept as a product of low rank.
-                drawn = posterior.sample(x[0] if len(x) == 1 else x, points, FUNCTIONS, generator)
-                drawn = drawn[:, None] if len(x) == 1 else drawn
-                yield reduction(drawn, drawn if reduction.extra == "lower" else None)
-                continue
-            paths = (posterior.path(generator) for _ in range(PATHS))  # a slope needs a function, not values at points
-            yield torch.stack(
-                [reduction(p(x, points), length(p.context_gradient(x, points), self.contexts)) for p in paths]
-            )
+            # One decision is drawn as such: with many contexts its covariance is kept as a product of low rank.
+            drawn = posterior.sample(x[0] if len(x) == 1 else x, points, FUNCTIONS, generator)
+            drawn = drawn[:, None] if len(x) == 1 else drawn
+            yield reduction(drawn, drawn if reduction.extra == "lower" else None)
 
     @cached_property
     def _reductions(self) -> tuple[Reduction, ...]:

@@ -28,6 +28,8 @@ from windward.surrogate.posterior import Hyperparameters
 
 # Observations that the amplitude's prior is worth.
 ANCHOR = 4.0
+# Deviations of f are taken to be so many times as large as the model says: no stationary process is true of what people do.
+DOUBT = 1.25
 # Degrees of freedom of the proposals, and by how much they are wider than the curvature says: weights stay bounded.
 HEAVY = 5.0
 WIDER = 1.2
@@ -124,7 +126,7 @@ def _amplitudes(problem: Likelihood, found: Moments, generator: torch.Generator)
     if not problem.scales:
         return torch.ones_like(found.mean)
     shape = torch.full_like(found.mean, 0.5 * (ANCHOR + _freedom(problem)))
-    return (ANCHOR + found.quadratic) / (2.0 * torch._standard_gamma(shape, generator=generator))
+    return DOUBT**2 * (ANCHOR + found.quadratic) / (2.0 * torch._standard_gamma(shape, generator=generator))
 
 
 def _freedom(problem: Likelihood) -> int:

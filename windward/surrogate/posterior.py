@@ -169,6 +169,11 @@ class GaussianPosterior:
         std = variance.clamp_min(LEAST_VARIANCE * amplitude).sqrt()
         return mean * self.scale + self.shift, std * self.scale
 
+    @property
+    def separable(self) -> bool:
+        """Whether the kernel is a product over decisions and contexts: averages at many decisions then cost little."""
+        return self.kernel == "squared_exponential"
+
     def averages(self, x: Tensor, points: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Return means `"s m"` and covariances `"s m m"` of averages over contexts at decisions `"m d"`, weights `"s n"`."""
         return averages(self, x, points, weights)

@@ -80,6 +80,16 @@ class Averaged(Protocol):
 
 
 @runtime_checkable
+class JointlyAveraged(Protocol):
+    """A posterior whose averages at hundreds of decisions are known jointly at little cost; it says so."""
+
+    @property
+    def separable(self) -> bool: ...
+
+    def averages(self, x: Tensor, points: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]: ...
+
+
+@runtime_checkable
 class Weighing(Protocol):
     """A posterior that knows the deviation of an average at decisions `"b d"`, each with weights of its own `"b n"`; `"b"`."""
 

@@ -154,11 +154,40 @@ class Recommendation:
 
     def between(self, level: float) -> tuple[float, float]:
         """Return the interval that holds the value with this probability, from 0 to 0.99."""
-        level = arguments.number("Recommendation.between", "level", level, low=0.0, high=0.99)
-        places = [(1.0 - level) / 2.0 * 200.0 - 1.0, (1.0 + level) / 2.0 * 200.0 - 1.0]
-        ends = []
-        for place in places:
-            left = min(int(place), len(self.quantiles) - 2)
-            share = place - left
-            ends.append((1.0 - share) * self.quantiles[left] + share * self.quantiles[left + 1])
-        return ends[0], ends[1]
+        return _between("Recommendation.between", self.quantiles, level)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two decisions side by side: by how much the second is worth more, and how probable it is that it is better.
+
+    `difference` is the value of the second less that of the first, in the study's units; `interval` holds it with 90 %
+    probability. `probability` is that of the second being the better one, whichever way is better. Both decisions are
+    judged on the same draws of what is unknown, so what moves both alike does not count. `corrected` where one of them is
+    the recommended decision: it was chosen because it looked best, so it looks better than it is, and the probability
+    allows for that.
+    """
+
+    first: Recommendation
+    second: Recommendation
+    difference: float
+    interval: tuple[float, float]
+    probability: float
+    corrected: bool = False
+    quantiles: tuple[float, ...] = field(default=(), repr=False)  # at 1/200, 2/200, ..., 199/200
+
+    def between(self, level: float) -> tuple[float, float]:
+        """Return the interval that holds the difference with this probability, from 0 to 0.99."""
+        return _between("Comparison.between", self.quantiles, level)
+
+
+def _between(call: str, quantiles: tuple[float, ...], level: float) -> tuple[float, float]:
+    """Return two quantiles, between those at 1/200, 2/200, ..., 199/200, that hold a share of `level`."""
+    level = arguments.number(call, "level", level, low=0.0, high=0.99)
+    ends = []
+    for side in (1.0 - level, 1.0 + level):
+        place = side * 100.0 - 1.0
+        left = min(int(place), len(quantiles) - 2)
+        share = place - left
+        ends.append((1.0 - share) * quantiles[left] + share * quantiles[left + 1])
+    return ends[0], ends[1]
