@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from windward.basics import streams
 from windward.basics.budget import BLOCK as LARGE_BLOCK
 from windward.basics.budget import CLIMBED
 from windward.contexts import Contexts
@@ -117,7 +118,7 @@ class ConfidenceScore:
         if len(points) < 2 * MANY:
             return self
         # Scattered: every so many points of a grid would leave out levels of its last axes.
-        some = torch.randperm(len(points), generator=torch.Generator().manual_seed(0))[:MANY].sort().values
+        some = torch.randperm(len(points), generator=streams.fixed())[:MANY].sort().values
         return replace(self, contexts=Contexts.uniform(points[some.to(points.device)]).to(points.device))
 
     def draft(self) -> ConfidenceScore:
