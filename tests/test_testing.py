@@ -376,7 +376,7 @@ class Odd:
         ("to_own", lambda found: found + 100, "outside own_bounds"),
         ("from_own", lambda found: float(found), "from its own units"),
         ("snap", lambda found: found + 2.0, "snap leaves the unit cube"),
-        ("snap", lambda found: 0.0 * found, "snap moves a point elsewhere"),
+        ("snap", lambda found: 0.0 * found, "snap does not move a point to the value"),
         ("continuous", True, "snap moves a point inside the cube"),
     ],
 )

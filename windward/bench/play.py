@@ -268,7 +268,7 @@ def _value(parameter: Parameter, number: float) -> Value:
 
 
 def rounded(values: Any, digits: int = DIGITS) -> Any:
-    """Return numbers, or lists of them, with so many significant digits; None for what is not a number."""
+    """Return numbers, or lists of numbers, with `digits` significant digits; None for what is not a number."""
     if isinstance(values, Sequence):
         return [rounded(value, digits) for value in values]
     if isinstance(values, int):

@@ -84,7 +84,7 @@ def _check_snap(parameter: Parameter, unit: Array) -> None:
     there = parameter.to_unit([parameter.from_unit(row) for row in unit])
     require(
         np.allclose(there, snapped, rtol=0.0, atol=ROUNDING),
-        f"{parameter!r}: snap moves a point elsewhere than to the value that from_unit makes of it.",
+        f"{parameter!r}: snap does not move a point to the value that from_unit gives for the point.",
     )
     if parameter.continuous:
         require(np.array_equal(snapped, unit), f"{parameter!r} is continuous, and snap moves a point inside the cube.")
