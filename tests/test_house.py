@@ -226,23 +226,21 @@ def test_kinds_of_parameters_are_told_apart_in_their_room_alone():
     assert wrong == []
 
 
-def test_one_module_makes_the_generators():
-    """The bench, the suites of laws and the demo have worlds of their own; the others are named with their reason."""
-    others = {
-        "suggest/assess.py",  # takes up a stream where it was left
-        "contexts/weighted.py",  # the same points in every study
-        "policy.py",  # tries the parts on a space
-        "integrations/botorch_models.py",  # seeds what BoTorch draws from torch's global generator
-    }
-    found = set()
+def test_one_module_owns_the_streams():
+    """Seeds of streams are derived in one place, and nothing is drawn but from a generator that is named."""
+    streams, draws = {"hash_seed", "RECOMMENDATIONS", "DESIGN"}, {"rand", "randn", "randint", "randperm", "multinomial"}
+    wrong = []
     for path in PACKAGE.rglob("*.py"):
-        place = str(path.relative_to(PACKAGE))
-        if place.startswith(("bench/", "testing/")) or place in ("cli/demo.py", "basics/streams.py"):
-            continue
-        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
-        attributes = {node.func.attr for node in calls if isinstance(node.func, ast.Attribute)}
-        found |= {place} if attributes & {"Generator", "manual_seed"} else set()
-    assert found <= others
+        place = path.relative_to(PACKAGE)
+        for node in ast.walk(ast.parse(path.read_text())):
+            name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+            if name in streams and path.name != "streams.py":
+                wrong.append(f"{place}:{node.lineno} {name}")
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in draws):
+                continue
+            if "generator" not in {each.arg for each in node.keywords}:
+                wrong.append(f"{place}:{node.lineno} {node.func.attr}")
+    assert wrong == []
 
 
 def test_nothing_looks_at_signatures():
