@@ -60,7 +60,7 @@ class OverContexts(AcquisitionFunction):
     """
 
     # Entries of the kernel between a batch of decisions, at all contexts, and the observations: of 1 to 50 decisions at once
-    # those with about so many were the fastest, at n = 100, 300 and 1000.
+    # those with about this many were the fastest, at n = 100, 300 and 1000.
     batch_entries = 800_000
 
     def __init__(self, model: SingleTaskGP, contexts: Tensor, width: float) -> None:

@@ -71,7 +71,7 @@ def variants(name: str) -> Iterator[tuple[str, ww.Policy]]:
 
 
 def of_papers(name: str, size: int, policy: ww.Policy) -> Answers:
-    """Return what a method says after so many observations."""
+    """Return what a method says after `size` observations."""
     history = observed(name, size, 0)
     study = ww.Study(history.space, policy, seed=1, direction="maximize")
     study.add_many([ww.Past(dict(t.decision), float(t.value or 0.0), dict(t.context)) for t in history])

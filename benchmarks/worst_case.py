@@ -24,7 +24,7 @@ from windward.contexts import Contexts
 from windward.divergences import MMD, ChiSquare, Divergence, KullbackLeibler, TotalVariation, Wasserstein
 
 BATCH = 1024
-# The least of so many is taken: a neighbour on the machine only ever adds.
+# The least of this many is taken: a neighbour on the machine only ever adds.
 REPEATS = 15
 # name: (divergence, radius, context sizes, the ratio to reach at least, solves timed by CVXPY per size)
 CASES: dict[str, tuple[Divergence, float, dict[int, int], float]] = {

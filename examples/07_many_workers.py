@@ -25,7 +25,7 @@ def evaluate(study: ww.Study, id: int) -> None:
 
 
 def work(url: str, rounds: int, seconds: float) -> None:
-    """Ask, evaluate for so many seconds and tell, until the study has enough trials."""
+    """Ask, evaluate for some seconds and tell, until the study has enough trials."""
     study = ww.Study.open("bakery", journal=url)
     while len(study.trials) < rounds:  # workers that count together all ask: three can make 32 of 30
         suggestion = study.ask()  # sees what the others are doing now

@@ -26,7 +26,7 @@ def day(suggestion: ww.Suggestion) -> ww.Result:
 
 
 def main() -> None:
-    """Drive the study up to so many trials in all."""
+    """Drive the study up to a number of trials in all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--address", default=None)
     parser.add_argument("--trials", type=int, default=30)

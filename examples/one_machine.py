@@ -24,7 +24,7 @@ def day(suggestion: ww.Suggestion) -> ww.Result:
 
 
 def main() -> None:
-    """Run the study up to so many trials in all."""
+    """Run the study up to a number of trials in all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=30)
     parser.add_argument("--workers", type=int, default=4)

@@ -215,12 +215,15 @@ def test_a_device_is_taken(value):
     ("value", "says"),
     [
         *(
-            (value, 'give a name: "cpu", or "cuda" where there is one.')
+            (value, 'give a name: "cpu", or "cuda" if this machine has it.')
             for value in (None, 5, 1.5, {}, ("cpu",), b"cpu")
         ),
-        *((value, 'give "cpu", or "cuda" where there is one (') for value in ("gpu", "tpu9", "", "cpu:x", "cuda:99")),
-        ("meta", 'give "cpu", or "cuda" where there is one.'),
-        (torch.device("meta"), 'give "cpu", or "cuda" where there is one.'),
+        *(
+            (value, 'give "cpu", or "cuda" if this machine has it (')
+            for value in ("gpu", "tpu9", "", "cpu:x", "cuda:99")
+        ),
+        ("meta", 'give "cpu", or "cuda" if this machine has it.'),
+        (torch.device("meta"), 'give "cpu", or "cuda" if this machine has it.'),
     ],
 )
 def test_what_is_no_device_here_is_refused(value, says):

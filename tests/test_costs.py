@@ -18,7 +18,7 @@ N, SAMPLES = 60, 128
 
 @dataclass
 class Counts:
-    """Sizes of the dear operations, in order."""
+    """Sizes of the expensive operations, in order."""
 
     factorised: list[int] = field(default_factory=list)  # rows of each Cholesky factorisation
     likelihoods: list[int] = field(default_factory=list)  # rows of each likelihood with its gradient

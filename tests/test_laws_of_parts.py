@@ -1,4 +1,4 @@
-"""Windward's own objectives, beliefs, feedbacks and context rules keep the laws, and the suites find parts that do not."""
+"""Windward's own parts keep the laws of their kind, and the suites find parts that do not."""
 
 from __future__ import annotations
 
@@ -10,10 +10,18 @@ import pytest
 import torch
 
 import windward as ww
-from windward import beliefs, feedback, objectives, rules
+from windward import beliefs, feedback, objectives, rules, search, space, surrogate
 from windward.objectives.protocol import Bound
 from windward.surrogate import Believed
-from windward.testing import check_belief, check_context_rule, check_feedback, check_objective
+from windward.testing import (
+    check_belief,
+    check_context_rule,
+    check_design,
+    check_feedback,
+    check_objective,
+    check_parameter,
+    check_scaling,
+)
 
 TV = ww.TotalVariation()
 DIVERGENCES = (TV, ww.ChiSquare(), ww.KullbackLeibler(), ww.Wasserstein(), ww.MMD(0.2))
@@ -46,6 +54,13 @@ BELIEFS = {
     **{ww.Thompson(width): [] for width in WIDTHS},
 }
 RULES = [ww.Nature(), ww.MostUncertain(), ww.HighestImprovement(), ww.Uniform()]
+DESIGNS = [ww.Sobol(), ww.Sobol(0), ww.Sobol(3), ww.RandomDesign()]
+SCALINGS = [ww.Standardize(), ww.SoftClip(), ww.SoftClip(0.5), ww.Unscaled()]
+PARAMETERS = [
+    *(ww.Real(0, 1), ww.Real(-5, 7.5, outside="clip"), ww.Real(1e-3, 10, log=True), ww.Real(2, 3, outside="error")),
+    *(ww.Integer(0, 20), ww.Integer(1, 5), ww.Integer(1, 1000, log=True)),
+    *(ww.Categorical(["u", "v", "w"]), ww.Categorical([1, 2.5]), ww.Categorical([True, False])),
+]
 
 
 @pytest.mark.parametrize("part", OBJECTIVES, ids=repr)
@@ -72,6 +87,21 @@ def test_the_laws_of_context_rules(part):
     check_context_rule(part)
 
 
+@pytest.mark.parametrize("part", DESIGNS, ids=repr)
+def test_the_laws_of_designs(part):
+    check_design(part)
+
+
+@pytest.mark.parametrize("part", SCALINGS, ids=repr)
+def test_the_laws_of_scalings(part):
+    check_scaling(part)
+
+
+@pytest.mark.parametrize("part", PARAMETERS, ids=repr)
+def test_the_laws_of_parameters(part):
+    check_parameter(part)
+
+
 @pytest.mark.parametrize(
     ("room", "tried", "member"),
     [
@@ -79,6 +109,9 @@ def test_the_laws_of_context_rules(part):
         (beliefs, BELIEFS, "draws"),
         (feedback, FEEDBACKS, "fills_pending"),
         (rules, RULES, "chooses"),
+        (search, DESIGNS, "rounds"),
+        (surrogate, SCALINGS, "scaled"),
+        (space, PARAMETERS, "own_bounds"),
     ],
 )
 def test_no_part_is_left_out(room, tried, member):

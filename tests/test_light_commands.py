@@ -61,6 +61,16 @@ def test_imports_without_torch(module):
     assert answer.stdout.strip() == "False", answer.stderr
 
 
+@pytest.mark.parametrize("room", ["basics", "space"])
+def test_a_room_imports_without_torch(room):
+    files = [
+        path for path in (ROOT / room).glob("*.py") if path.stem != "polytope"
+    ]  # tensors; loaded where they are needed
+    names = sorted(f"windward.{room}.{path.stem}".removesuffix(".__init__") for path in files)
+    answer = python(f"import sys, {', '.join(names)}; print('torch' in sys.modules)")
+    assert answer.stdout.strip() == "False", answer.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -84,6 +94,14 @@ def test_a_command_needs_no_torch(url, arguments, says):
     assert answer.returncode == 0, answer.stderr
     assert says in answer.stdout
     assert answer.stderr.splitlines() == ["False"]
+
+
+def test_a_tell_under_constraints_needs_no_torch(tmp_path):
+    url = f"sqlite:///{tmp_path}/log.db"
+    space = ww.Space({"a": ww.Real(0, 1), "b": ww.Integer(0, 5)}, constraints=[ww.Linear({"a": 1, "b": 1}, upper=3)])
+    ww.Study(space, journal=url, name="mix").ask()
+    answer = python(COMMAND, "tell", "mix", "0", "1.5", "--decision", "a=0.5", "--decision", "b=2", "--journal", url)
+    assert (answer.returncode, answer.stderr.splitlines()) == (0, ["False"])
 
 
 def test_an_import_needs_no_torch(url, tmp_path):

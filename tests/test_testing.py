@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -12,7 +13,17 @@ import windward as ww
 from windward.contexts import Contexts
 from windward.divergences import WorstCase
 from windward.surrogate.protocol import NO_START
-from windward.testing import check_context_model, check_divergence, check_journal, check_maximizer, check_surrogate
+from windward.surrogate.scaling import ScaledOutcomes
+from windward.testing import (
+    check_context_model,
+    check_design,
+    check_divergence,
+    check_journal,
+    check_maximizer,
+    check_parameter,
+    check_scaling,
+    check_surrogate,
+)
 
 SPACE = ww.Space(
     {"x": ww.Real(0, 1)}, {"c": ww.Real(0, 1), "n": ww.Integer(0, 5), "sky": ww.Categorical(["sun", "rain"])}
@@ -258,3 +269,120 @@ def test_a_wrong_maximizer_is_found(call, says):
     with pytest.raises(AssertionError, match=says):
         check_maximizer(Found(call))
     torch.set_rng_state(state)
+
+
+@dataclass(frozen=True)
+class Designed:
+    """The Sobol design, changed by the name of its fault."""
+
+    fault: str
+
+    def rounds(self, space):
+        return -1 if self.fault == "rounds" else 5
+
+    def __call__(self, round, region, seed):
+        found = ww.Sobol()(round, region, seed)
+        if self.fault == "outside":
+            return found + 1.0
+        if self.fault == "global":
+            return region.valid(torch.rand(1, len(found)).double())[0]
+        if self.fault == "loose":
+            return ww.Sobol()(round, replace(region, fixed={}), seed)
+        return found.mean() if self.fault == "shape" else found
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("rounds", "rounds says -1"),
+        ("outside", "outside the unit cube"),
+        ("global", "global generator"),
+        ("loose", "breaks what is fixed"),
+        ("shape", "has the shape"),
+    ],
+)
+def test_a_wrong_design_is_found(fault, says):
+    state = torch.get_rng_state()
+    with pytest.raises(AssertionError, match=says):
+        check_design(Designed(fault))
+    torch.set_rng_state(state)
+
+
+def test_a_sound_design_passes_with_the_same_class():
+    check_design(Designed(""))
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """Standardized outcomes, changed by the name of the fault."""
+
+    fault: str
+
+    def scaled(self, y, floor=None):
+        found = ww.Standardize().scaled(y, floor)
+        if self.fault == "order":
+            return replace(found, values=-found.values)
+        if self.fault == "scale":
+            return replace(found, scale=0.0)
+        if self.fault == "back":
+            return replace(found, shift=found.shift + 1.0)
+        if self.fault == "floor":
+            return ww.Standardize().scaled(y)
+        if self.fault == "finite":
+            return ScaledOutcomes(y / 0.0 if len(y) else y, found.shift, found.scale)
+        return replace(found, values=found.values[:-1]) if self.fault == "shape" else found
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("order", "a larger outcome has a smaller value"),
+        ("scale", "the scale above 0"),
+        ("back", "in the middle is .* comes back as"),
+        ("floor", "an outcome at the floor"),
+        ("finite", "a value is not finite"),
+        ("shape", "the values have the shape"),
+    ],
+)
+def test_a_wrong_scaling_is_found(fault, says):
+    with pytest.raises(AssertionError, match=says):
+        check_scaling(Scaled(fault))
+
+
+@dataclass(frozen=True)
+class Odd:
+    """Whole numbers from 0 to 9, with one answer changed."""
+
+    name: str = ""
+    change: Any = None
+
+    def __getattr__(self, name):
+        answer = getattr(ww.Integer(0, 9), name)
+        if name != self.name:
+            return answer
+        return (lambda *given, **named: self.change(answer(*given, **named))) if callable(answer) else self.change
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "says"),
+    [
+        ("width", 2, "has width 2"),
+        ("in_words", lambda said: "", "in_words says nothing"),
+        ("own_bounds", lambda found: 2 * found, "has 2 own_bounds"),
+        ("options", lambda found: found[:, 0], "options have the shape"),
+        ("options", lambda found: np.vstack([found, found]), "7 options were asked for"),
+        ("accepted", lambda found: 3, "is accepted as another one|must be refused"),
+        ("to_unit", lambda found: found / 2, "and to_unit says"),
+        ("to_own", lambda found: found + 100, "outside own_bounds"),
+        ("from_own", lambda found: float(found), "from its own units"),
+        ("snap", lambda found: found + 2.0, "snap leaves the unit cube"),
+        ("snap", lambda found: 0.0 * found, "snap does not move a point to the value"),
+        ("continuous", True, "snap moves a point inside the cube"),
+    ],
+)
+def test_a_wrong_parameter_is_found(name, change, says, monkeypatch):
+    monkeypatch.setattr("windward.testing.parameter.require_json", lambda part: None)  # a function is no JSON
+    monkeypatch.setattr("windward.testing.parameter.Space", lambda *given: None)
+    with pytest.raises(AssertionError, match=says):
+        check_parameter(Odd(name, change))
+    check_parameter(Odd())

@@ -44,6 +44,13 @@ class Feedback(Protocol):
     def __call__(self, trials: Trials, surrogate: Surrogate, now: datetime, start: Start) -> Believed: ...
 
 
+@runtime_checkable
+class Censoring(Protocol):
+    """A feedback that may leave out a value because it came too late."""
+
+    def censored(self, trial: Trial) -> bool: ...
+
+
 @dataclass(frozen=True)
 class Ignore:
     """Use what has arrived and nothing else."""

@@ -150,7 +150,7 @@ class Policy:
         self.surrogate.check(trials.space.roles)
 
     def sizes(self, trials: Trials, *, samples: int = 0, given: bool = False) -> budget.Sizes:
-        """Return the sizes of a suggestion, or of a recommendation with so many samples; `given`: the whole context is."""
+        """Return the sizes of a suggestion, or of a recommendation by `samples`; `given`: the whole context is given."""
         return budget.sizes_of(
             self,
             trials.space,

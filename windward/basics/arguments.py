@@ -113,18 +113,18 @@ def flag(call: str, name: str, value: object) -> None:
 
 
 def device(call: str, value: object) -> torch.device:
-    """Return the device, or raise `ArgumentError` where there is none of that name here."""
+    """Return the device, or raise `ArgumentError` if this machine has none of that name."""
     import torch
 
     if not isinstance(value, str | torch.device):
-        raise ArgumentError(f'{call}(device={shown(value)}): give a name: "cpu", or "cuda" where there is one.')
+        raise ArgumentError(f'{call}(device={shown(value)}): give a name: "cpu", or "cuda" if this machine has it.')
     try:
         found: torch.device = torch.zeros(1, dtype=torch.float64, device=value).device
     except (TypeError, RuntimeError, AssertionError, ValueError, ImportError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise ArgumentError(
-            f'{call}(device={shown(value)}): give "cpu", or "cuda" where there is one ({reason}).'
+            f'{call}(device={shown(value)}): give "cpu", or "cuda" if this machine has it ({reason}).'
         ) from error
     if found.type == "meta":
-        raise ArgumentError(f'{call}(device={shown(value)}): give "cpu", or "cuda" where there is one.')
+        raise ArgumentError(f'{call}(device={shown(value)}): give "cpu", or "cuda" if this machine has it.')
     return found

@@ -5,7 +5,7 @@ Parts answer for themselves; this module adds their answers up and compares them
     context_model.most_points(space, seen)   how many contexts it makes at most
     maximize.most_decisions(space)           how many decisions it holds at once at most
     part.cost(sizes)                         what a context model, divergence, belief or surrogate allocates at those sizes
-    part.lowered(space, seen, most)          how to write it so that it makes at most so many
+    part.lowered(space, seen, most)          how to write it so that it makes at most `most`
 
 A part without an answer is not counted. The counts are measured for a processor (see docs/scaling.md).
 """
@@ -88,7 +88,7 @@ class Costing(Protocol):
 
 @runtime_checkable
 class Lowering(Protocol):
-    """A part that says how to write it smaller: with at most so many contexts or decisions; None where it cannot."""
+    """A part that says how to write it smaller: with at most `most` contexts or decisions; None where it cannot."""
 
     def lowered(self, space: Space, seen: int, most: int) -> str | None: ...
 
@@ -152,7 +152,7 @@ def of(device: torch.device) -> int:
 def sizes_of(
     policy: Choices, space: Space, *, seen: int, observations: int, samples: int = 0, given: bool = False
 ) -> Sizes:
-    """Return the sizes of a suggestion, or of a recommendation with so many samples; `given`: the whole context is given."""
+    """Return the sizes of a suggestion, or of a recommendation by `samples`; `given`: the whole context is given."""
     model, search, needs = policy.context_model, policy.maximize, policy.objective
     slopes = isinstance(needs, Needing) and needs.needs == "slopes"
     return Sizes(

@@ -1,8 +1,11 @@
 """Every random stream of a study comes from its seed: this module says which is which.
 
-An ask has the stream of its number among the asks, from 0 upward. A recommendation has 2**32 plus the last event that said
-anything, so that asking for one never changes a suggestion. The design has 2**40: one sequence for all of its rounds. The
-bands of a figure have the seed itself.
+    0 upward            the asks, each by its number
+    2**32 upward        recommendations, by the last event that said anything: asking for one never changes a suggestion
+    2**40               the design: one sequence for all of its rounds
+    2**40 + 1 upward    the rounds of a design that draws from a list
+
+The bands of a figure have the seed itself. What is the same in every study has `fixed`.
 """
 
 from __future__ import annotations
@@ -31,9 +34,19 @@ def designing(seed: int) -> torch.Generator:
     return generator(hash_seed(seed, DESIGN))
 
 
+def listing(seed: int, round: int) -> torch.Generator:
+    """Return the generator of one round of a design that draws from a list."""
+    return generator(hash_seed(seed, DESIGN + 1 + round))
+
+
 def drawing(seed: int) -> torch.Generator:
     """Return the generator of a figure's bands: the same draws everywhere in it."""
     return generator(seed)
+
+
+def fixed() -> torch.Generator:
+    """Return the generator of what is scattered once and the same way in every study, such as a sample of points."""
+    return generator(0)
 
 
 def generator(seed: int) -> torch.Generator:

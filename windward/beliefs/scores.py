@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from windward.basics import streams
 from windward.basics.budget import BLOCK as LARGE_BLOCK
 from windward.basics.budget import CLIMBED
 from windward.contexts import Contexts
@@ -47,7 +48,7 @@ def length(gradient: Tensor, contexts: Contexts) -> Tensor:
 
 
 def _in_parts(score: Callable[[Tensor], Tensor], x: Tensor, size: int, size_with_gradient: int) -> Tensor:
-    """Return the score of decisions `"b d"`, of no more than so many at once: their intermediates may fill the memory."""
+    """Return the score of decisions `"b d"`, at most `size` of them at once: their intermediates may fill the memory."""
     climbed = x.requires_grad and torch.is_grad_enabled()
     if len(x) <= (size_with_gradient if climbed else size):
         return score(x)
@@ -112,12 +113,12 @@ class ConfidenceScore:
         return reduction(torch.add(mean, std, alpha=width))
 
     def thinned(self) -> ConfidenceScore:
-        """Return the score on some of the points where they are many: of a minimum over them near enough to screen by."""
+        """Score a random subset of the points where there are many: accurate enough to rank a minimum."""
         points = self.contexts.points
         if len(points) < 2 * MANY:
             return self
-        # Scattered: every so many points of a grid would leave out levels of its last axes.
-        some = torch.randperm(len(points), generator=torch.Generator().manual_seed(0))[:MANY].sort().values
+        # Scattered: every tenth point of a grid, say, would leave out levels of its last axes.
+        some = torch.randperm(len(points), generator=streams.fixed())[:MANY].sort().values
         return replace(self, contexts=Contexts.uniform(points[some.to(points.device)]).to(points.device))
 
     def draft(self) -> ConfidenceScore:

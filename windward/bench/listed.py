@@ -17,10 +17,8 @@ from torch import Tensor
 from windward.basics import streams
 from windward.bench.problem import Problem
 from windward.policy import Policy
-from windward.search.acquisition import Acquisition
+from windward.search.acquisition import Acquisition, Distancing
 from windward.search.choice import best_of
-from windward.search.grid import OverGrid
-from windward.search.multistart import MultiStart
 from windward.search.region import LEAST_DISTANCE, Region
 from windward.space.space import Space
 
@@ -59,9 +57,7 @@ class ListedDesign:
         return math.inf if self.count is None else self.count
 
     def __call__(self, round: int, region: Region, seed: int) -> Tensor:
-        # Rounds have the streams from 0 upward, and the Sobol design the one at DESIGN: these lie above it.
-        generator = streams.generator(streams.hash_seed(seed, streams.DESIGN + 1 + round))
-        place = int(torch.randint(len(self.points), (1,), generator=generator))
+        place = int(torch.randint(len(self.points), (1,), generator=streams.listing(seed, round)))
         return torch.tensor(self.points[place], dtype=torch.float64)
 
 
@@ -79,5 +75,5 @@ def among_listed(policy: Policy, problem: Problem) -> Policy:
     points = tuple(tuple(row) for row in unit.tolist())
     rounds = policy.design.rounds(problem.space)
     design = ListedDesign(points, None if math.isinf(rounds) else int(rounds))
-    apart = policy.maximize.apart if isinstance(policy.maximize, MultiStart | OverGrid) else LEAST_DISTANCE
+    apart = policy.maximize.apart if isinstance(policy.maximize, Distancing) else LEAST_DISTANCE
     return replace(policy, maximize=Listed(points, apart), design=design)

@@ -34,7 +34,7 @@ band, and is undecided otherwise. Where two methods are alike, one claim in fort
 
 An experiment **matches** where every claim that could be judged holds, **differs** where more do not hold than hold, is
 **undecided** where most are undecided, and matches **partly** otherwise. Where the paper claims no order its printed numbers
-are judged: one agrees if it is as near to the mean here as two means of so many seeds would be in 95 of 100 cases. Claims are
+are judged: one agrees if it is as near to the mean here as two means of as many seeds would be in 95 of 100 cases. Claims are
 the papers' own, read from their text; most of their results are curves, and they print few numbers. Full size is the paper's
 data and rounds; where fewer of its problems or seeds were run, the table says so, and the verdict is on those. What was run
 with fewer rounds or on other data is shown too; its verdict is **not run at full size**, as it says little of what the paper

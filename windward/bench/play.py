@@ -28,7 +28,7 @@ from windward.bench.problem import Problem
 from windward.bench.problems import entry
 from windward.bench.problems import problem as registered
 from windward.bench.problems.registry import DATA_VARIABLE
-from windward.feedback import Censor
+from windward.feedback import Censoring
 from windward.objectives.protocol import Objective
 from windward.policy import Policy
 from windward.space.parameters import Parameter, Value
@@ -151,7 +151,7 @@ def play(
 
 def dropped(policy: Policy, trial: Trial) -> bool:
     """Whether a value came after the patience of a policy that takes no such values."""
-    return isinstance(policy.feedback, Censor) and policy.feedback.censored(trial)
+    return isinstance(policy.feedback, Censoring) and policy.feedback.censored(trial)
 
 
 def _met(study: Study, suggestion: Suggestion, context: Tensor) -> Tensor:
@@ -268,7 +268,7 @@ def _value(parameter: Parameter, number: float) -> Value:
 
 
 def rounded(values: Any, digits: int = DIGITS) -> Any:
-    """Return numbers, or lists of them, with so many significant digits; None for what is not a number."""
+    """Return numbers, or lists of numbers, with `digits` significant digits; None for what is not a number."""
     if isinstance(values, Sequence):
         return [rounded(value, digits) for value in values]
     if isinstance(values, int):

@@ -181,7 +181,7 @@ MANY: dict[Verdict, str] = {
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number with so many significant digits, nothing for NaN.
+    """Return a number with `digits` significant digits, nothing for NaN.
 
     >>> number(1234.56), number(0.012345), number(-3.0), number(float("nan"))
     ('1235', '0.01235', '-3', '')

@@ -75,7 +75,7 @@ class Reproduction:
 
 
 def in_a_word(holding: int, failing: int, open: int) -> Word:
-    """Return the verdict for so many claims that hold, do not hold and are undecided.
+    """Return the verdict for the numbers of claims that hold, do not hold and are undecided.
 
     >>> in_a_word(3, 0, 0), in_a_word(3, 1, 2), in_a_word(1, 2, 0), in_a_word(1, 0, 2), in_a_word(0, 0, 0)
     ('matches', 'partly', 'differs', 'undecided', 'undecided')

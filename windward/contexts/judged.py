@@ -66,7 +66,7 @@ def with_unknown(points: Tensor, mass: Tensor) -> Contexts:
 
 
 def _gathered(points: Tensor, mass: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the points with a mass, of many every so many along a curve through them, with the mass of those beside it."""
+    """Return the points with a mass; of many, some along a curve through them, each with the mass of its neighbours."""
     possible = mass > 0
     points, mass = points[possible], mass[possible]
     if len(points) <= MOST_SEEN:

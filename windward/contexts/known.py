@@ -114,7 +114,7 @@ class Known:
         return self.count if self.points is None else len(next(iter(self.points.values())))
 
     def lowered(self, space: Space, seen: int, most: int) -> str | None:
-        """Return how to write it so that it makes at most so many contexts."""
+        """Return how to write it so that it makes at most `most` contexts."""
         return f"give at most {most:,} points" if self.points is not None else f"lower count to {most:,}"
 
     def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:

@@ -73,7 +73,7 @@ class Empirical:
         return (seen or UNSEEN) + self.elsewhere
 
     def lowered(self, space: Space, seen: int, most: int) -> str | None:
-        """Return how to write it so that it makes at most so many contexts; None where the seen ones alone are more."""
+        """Return how to write it so that it makes at most `most` contexts; None where the seen ones alone are more."""
         left = most - (seen or UNSEEN)
         return f"lower elsewhere to {left:,}" if left >= 0 else None
 
@@ -117,7 +117,7 @@ class KernelDensity:
         return self.count + self.elsewhere
 
     def lowered(self, space: Space, seen: int, most: int) -> str | None:
-        """Return how to write it so that it makes at most so many contexts."""
+        """Return how to write it so that it makes at most `most` contexts."""
         return None if most <= self.elsewhere else f"lower count to {most - self.elsewhere:,}"
 
     def cost(self, sizes: Sizes) -> list[Need]:
@@ -173,7 +173,7 @@ class Box:
         return self.count
 
     def lowered(self, space: Space, seen: int, most: int) -> str | None:
-        """Return how to write it so that it makes at most so many contexts."""
+        """Return how to write it so that it makes at most `most` contexts."""
         return f"lower count to {most:,}"
 
     def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:
@@ -214,7 +214,7 @@ class Grid:
         return math.prod(len(p.choices) or per_axis for p in space.context.values())
 
     def lowered(self, space: Space, seen: int, most: int) -> str | None:
-        """Return how to write it so that it has at most so many points; it has two along each context at least."""
+        """Return how to write it so that it has at most `most` points; it has two along each context at least."""
         axes = [len(p.choices) for p in space.context.values() if p.choices]
         numeric = len(space.context) - len(axes)
         per_axis = int((most / math.prod(axes)) ** (1.0 / numeric) + 1e-9) if numeric else 0

@@ -29,7 +29,7 @@ class Unknown:
     places: Tensor
 
     def drawn(self, count: int, points: int, generator: torch.Generator) -> Tensor:
-        """Return `count` draws of the weights of so many points; `"count points"`. The generator is the processor's."""
+        """Return `count` draws of the weights of `points` points; `"count points"`. The generator is the processor's."""
         shape = self.mass.cpu().expand(count, -1).contiguous()
         # A mass far below one may draw a zero; all of them at once would leave nothing to divide by.
         gammas = torch._standard_gamma(shape, generator=generator).clamp_min_(1e-300)

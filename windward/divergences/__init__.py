@@ -21,10 +21,14 @@ from windward.divergences.worst_case import (
     radius_of_all,
 )
 
+# What is shown for an objective without a divergence of its own: its radius is a share of the cases, which anybody can read.
+IN_SHARES: Divergence = TotalVariation()
+
 # The parts of this room.
 PARTS: tuple[type, ...] = (MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein)
 
 __all__ = [
+    "IN_SHARES",
     "MMD",
     "PARTS",
     "Ball",

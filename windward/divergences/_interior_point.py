@@ -34,7 +34,7 @@ REGULAR = 1e-15
 REFINEMENTS = 2
 # While every tau is above this, one correction is enough.
 FAR = 1e-5
-# For up to so many rows a table of products larger than this (in doubles, 2 MiB) is read for longer than it saves.
+# For up to `SOME` rows a table of products larger than `CACHED` (in doubles, 2 MiB) is read for longer than it saves.
 SOME, CACHED = 16, 2**18
 # Numbers that a block of rows, or the table of products, may take (128 MiB): beyond, fewer rows at a time.
 MOST = 2**24

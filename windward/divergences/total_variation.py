@@ -20,7 +20,7 @@ from windward.divergences.worst_case import Instance, WorstCase, check_contexts,
 
 # Relative rounding of a running sum of weights.
 KINK = 4e-15
-# From so many points on, finding the largest few is cheaper than sorting all.
+# From this many points on, finding the largest few is cheaper than sorting all.
 MANY = 256
 
 

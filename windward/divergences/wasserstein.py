@@ -171,8 +171,8 @@ class WassersteinBall:
             # The plan of one of the lines again, where they meet: rounding alone parts dual and bound.
             known = (fresh.target == above.target).all(-1) | (fresh.target == below.target).all(-1)
             going &= (bound - dual > near_enough) & ~known
-            dear = fresh.cost > r
-            above, below = above.replaced(going & dear, fresh), below.replaced(going & ~dear, fresh)
+            over = fresh.cost > r
+            above, below = above.replaced(going & over, fresh), below.replaced(going & ~over, fresh)
         else:
             raise SolverError(
                 f"Wasserstein: {int(going.sum())} of {len(settled)} problems not solved in {STEPS} steps."
@@ -196,8 +196,8 @@ class WassersteinBall:
                 return far, near
             fresh = self._plans(f, level)
             reached = torch.maximum(reached, torch.addcmul(fresh.value, level, fresh.cost - r))
-            dear = (fresh.cost > r) & ~settled
-            far, near = far.replaced(dear, fresh), near.replaced(~dear, fresh)
+            over = (fresh.cost > r) & ~settled
+            far, near = far.replaced(over, fresh), near.replaced(~over, fresh)
         raise SolverError(f"Wasserstein: a draft of {len(r)} problems not solved in {STEPS} steps.")
 
     def _answer(self, problem: Instance, low: Tensor, far: Plans, near: Plans, settled: Tensor) -> WorstCase:

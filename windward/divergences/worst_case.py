@@ -46,7 +46,7 @@ class Ball(Protocol):
 
 @runtime_checkable
 class Screening(Protocol):
-    """A ball whose worst cases are dear and have a cheap bound: where a maximum is sought, most need no solving."""
+    """A ball whose worst cases are expensive and have a cheap bound: in the search for a maximum, most need no solving."""
 
     def ceiling(self, values: Tensor, radius: float | Tensor, alpha: float, beta: float) -> Tensor:
         """Return an upper bound of alpha * worst case - beta * multiplier for values `"*b n"`; `"*b"`."""

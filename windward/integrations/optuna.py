@@ -33,7 +33,6 @@ from windward.basics.errors import (
     TrialError,
 )
 from windward.basics.speech import shown
-from windward.contexts import NoContext
 from windward.policy import Policy
 from windward.space.parameters import Categorical, Integer, Parameter, Real, Value
 from windward.space.space import Space
@@ -156,7 +155,7 @@ class WindwardSampler(optuna.samplers.BaseSampler):
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
         """Refuse a value without its context: once a trial is finished Optuna takes no context any more."""
-        if state != TrialState.COMPLETE or isinstance(self._policy.context_model, NoContext):
+        if state != TrialState.COMPLETE or self._policy.context_model.blind:
             return
         missing = [name for name in self._contexts if name not in trial.user_attrs]
         if missing:

@@ -100,7 +100,7 @@ class Journal(Protocol):
         ...
 
     def lease(self, study: str, holder: str, seconds: float) -> int:
-        """Stand in line for a study, or stay in it, for so many seconds from now; return how many stand before `holder`.
+        """Stand in line for a study, or stay in it, for `seconds` from now; return how many stand before `holder`.
 
         0 means that it is the holder's turn. With 0 seconds the holder leaves. A holder that says nothing more drops out
         when its seconds are over. The line spares work and nothing else: what is written never depends on it.

@@ -103,7 +103,7 @@ _TRIALS = sa.select(sa.func.count()).where(_events.c.study == _study, _events.c.
 _INSERT = _events.insert()
 
 
-class _State(NamedTuple):
+class _StudyRow(NamedTuple):
     """What a study's row says, and the key of its first event."""
 
     head: int
@@ -252,11 +252,11 @@ class SqlJournal:
         _metadata.create_all(connection)
         leases.create(connection, checkfirst=True)
 
-    def _take(self, connection: Connection, study: str, birth: str | None) -> _State:
+    def _take(self, connection: Connection, study: str, birth: str | None) -> _StudyRow:
         """Take the study's row, so that every other writer waits until this commit; return what it says."""
         return self._state(connection, _TAKE, study, birth)
 
-    def _state(self, connection: Connection, query: sa.Executable, study: str, birth: str | None) -> _State:
+    def _state(self, connection: Connection, query: sa.Executable, study: str, birth: str | None) -> _StudyRow:
         """Return what a study's row says, or raise where there is none or it is another study's."""
         row = connection.execute(query, {"a_study": study}).first()
         if row is None:
@@ -274,7 +274,7 @@ class SqlJournal:
             raise JournalError(f"study {study!r} is damaged: event 1 is missing; restore a copy.")
         if birth is not None and row.birth != birth:
             raise born_again(study)
-        return _State(row.head, row.asks, row.birth)
+        return _StudyRow(row.head, row.asks, row.birth)
 
     @staticmethod
     def _names(connection: Connection) -> list[str]:

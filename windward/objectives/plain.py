@@ -47,6 +47,10 @@ class Expected:
         )
 
 
+# What a protected decision is shown beside: the best where nothing drifts.
+NO_PROTECTION = Expected()
+
+
 @dataclass(frozen=True)
 class Minimum:
     """The least value on any context point, whatever its weight (StableOpt, over a set C_t).

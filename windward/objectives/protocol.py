@@ -131,15 +131,15 @@ def no_ambiguity(self: object, situation: Situation) -> str | None:
 
 def scored(title: str, value: float) -> str:
     """Return the sentence for a value that is in no unit a person knows."""
-    return f"By what this study looks at ({title}) it scores {number(value)}; the score is no plain value."
+    return f"It scores {number(value)} ({title}). This is a score, not a value in your units."
 
 
 @dataclass(frozen=True)
 class Bound:
     """A bound objective: a function of values, and of an extra where it needs one.
 
-    `ceiling`, where there is one, bounds the function from above, from the same arguments, and costs far less; `draft` is
-    near it and costs less. `fewer` where it takes values on some of the points just as well.
+    `ceiling` takes the same arguments, is never below the function and costs far less. `draft` is near the function and costs
+    less. Both may be missing. `fewer` says that values on some of the points will do for a draft.
     """
 
     function: Callable[..., Tensor]

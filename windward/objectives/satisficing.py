@@ -31,9 +31,9 @@ class Satisficing:
     """min(0, inf_r (v(r) - target) / r): minus the least fragility with which the target is met (Tay2024, Eq. 6).
 
     0 where even the least value meets the target. Where the expectation itself misses it, the shortfall, below every
-    value a decision that meets it can have. Shortfalls are told apart down to 4e-10 of 1 + |target|, fragilities up to
-    5e21 of it: give outcomes in units of some such size. MMD without a nugget cannot be solved at radii near 0: the least
-    that could is taken there.
+    value a decision that meets it can have. Shortfalls are told apart down to 4e-10 times 1 + |target|, fragilities up to
+    5e21 times: outcomes should be of about the size of 1 + |target|. MMD without a nugget cannot be solved at radii near 0:
+    the least radius that can be solved is taken there.
     """
 
     divergence: Divergence

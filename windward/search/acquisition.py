@@ -81,6 +81,14 @@ class Maximizer(Protocol):
     def __call__(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> Tensor: ...
 
 
+@runtime_checkable
+class Distancing(Protocol):
+    """A maximizer that says how far it keeps from pending decisions, as a share of the cube's diagonal."""
+
+    @property
+    def apart(self) -> float: ...
+
+
 def values_of(function: Function, points: Tensor) -> Tensor:
     """Return a function at points `"n d"` without its gradient, minus infinity where it is not finite; `"n"`."""
     with torch.no_grad():

@@ -38,8 +38,8 @@ ARMIJO = 1e-4  # the usual share of the predicted decrease that a step must reac
 LONGEST_FIRST_STEP = 0.1  # of the unit cube
 PROMISE = 0.01  # the share of a model's promise that a step by tangents must reach
 PATIENT_TURNS = 2  # turns at one place before the step is halved
-KINK = 10.0  # a row in a kink is done where its promised gain is below so many tolerances, in the function's own units
-# Rows that so many times their promised gain would not bring down to the lowest are left, after so many evaluations.
+KINK = 10.0  # tolerances: a row in a kink is done where its promised gain, in the function's own units, is below this
+# After `PATIENCE` evaluations a row is left where `HOPE` times its promised gain would not bring it down to the lowest.
 HOPE, PATIENCE = 10.0, 6
 CURVED = 12  # steps of a row in which a known Hessian replaces H: near the top what BFGS has gathered is better
 SINGULAR = 1e-10  # the least eigenvalue of a Hessian with unit diagonal that its inverse goes by
@@ -71,9 +71,9 @@ def minimize_rows(
     that of any other. With `kinks` failed trial points turn the direction; without, as suits smooth functions, they shorten
     the step.
 
-    Where only the lowest row is wanted: under `finish=(after, rows)` others stop, from the sixth call on, where ten times their
-    promised gain would not make them it, and after that many calls only the lowest so many go on, of those within `NEAR` of
-    each other one. Under `meet` a row stops as soon as it has come so near to a lower one, in every variable.
+    Where only the lowest row is wanted, `finish=(after, rows)` stops others. From the sixth call on a row stops where ten times
+    its promised gain would not make it the lowest. After `after` calls only the lowest `rows` go on, and of those within `NEAR`
+    of each other one. Under `meet` a row stops as soon as it is this near to a lower one, in every variable.
     """
     x = np.clip(start, low, high)
     value, gradient, *hessian = function(x)
@@ -159,7 +159,7 @@ class _Rows:
         self.done |= (near & (self.value[:, None] > self.value)).any(1)
 
     def curve(self, rows: NDArray[np.int64], hessian: Array) -> None:
-        """Take the inverse of an estimate of the Hessian for H, where there is one, in the first `CURVED` steps of a row."""
+        """Take the inverse of an estimate of the Hessian for H in the first `CURVED` steps of a row, if it has an inverse."""
         inverse = _inverses(hessian)
         usable = np.isfinite(inverse).all((1, 2)) & (self.steps[rows] < CURVED)
         self.inverse_hessian[rows[usable]] = inverse[usable]

@@ -36,7 +36,7 @@ class OverGrid:
         return math.prod(len(p.choices) or self.per_parameter for p in space.decision.values())
 
     def lowered(self, space: Space, seen: int, most: int) -> str | None:
-        """Return how to write it so that the grid has at most so many decisions; it has two along each at least."""
+        """Return how to write it so that the grid has at most `most` decisions; it has two along each at least."""
         axes = [len(p.choices) for p in space.decision.values() if p.choices]
         numeric = len(space.decision) - len(axes)
         per_parameter = int((most / math.prod(axes)) ** (1.0 / numeric) + 1e-9) if numeric else 0

@@ -62,7 +62,7 @@ class MultiStart:
         return max(self.screen * (MOST_REJECTED if space.constraints else 1), 1)
 
     def lowered(self, space: Space, seen: int, most: int) -> str | None:
-        """Return how to write it so that it holds at most so many decisions."""
+        """Return how to write it so that it holds at most `most` decisions."""
         screen = most // (MOST_REJECTED if space.constraints else 1)
         return f"lower screen to {screen:,}" if screen else None
 

@@ -19,7 +19,7 @@ from windward.space.polytope import SECONDS, Polytope
 from windward.space.space import Space, few
 
 # A suggestion keeps this share of the cube's diagonal from every pending decision: far enough to tell their values
-# apart, near enough not to leave a peak.
+# apart, and not so far as to leave a peak.
 LEAST_DISTANCE = 0.0125
 # Up to this many Sobol points are drawn for each that is wanted under constraints; the walk fills up what is missing.
 MOST_REJECTED = 16

@@ -17,7 +17,7 @@ from typing import TypeVar
 Key = TypeVar("Key")
 Entry = TypeVar("Entry")
 
-# An empty bucket takes one more wrong token after so many seconds.
+# Seconds after which an empty bucket takes one more wrong token.
 SECONDS_EACH = 6.0
 # How long a token that was valid passes whatever else its address sends.
 REMEMBERED_SECONDS = 600.0

@@ -4,10 +4,14 @@ from windward.space.linear import Linear
 from windward.space.parameters import Categorical, Integer, Parameter, Real, Value
 from windward.space.space import Given, Roles, Space, accepted_before, few
 
+# The kinds of parameters that a declaration can name.
+PARAMETERS: tuple[type, ...] = (Real, Integer, Categorical)
+
 # The parts of this room.
-PARTS: tuple[type, ...] = (Categorical, Integer, Linear, Real, Space)
+PARTS: tuple[type, ...] = (*PARAMETERS, Linear, Space)
 
 __all__ = [
+    "PARAMETERS",
     "PARTS",
     "Categorical",
     "Given",

@@ -52,12 +52,12 @@ class Parameter(Protocol):
 
     @property
     def low(self) -> float | None:
-        """The lowest value, None where there is none."""
+        """The lowest value, or None."""
         ...
 
     @property
     def high(self) -> float | None:
-        """The highest value, None where there is none."""
+        """The highest value, or None."""
         ...
 
     @property
@@ -66,7 +66,7 @@ class Parameter(Protocol):
         ...
 
     def own_bounds(self) -> list[tuple[float, float]]:
-        """Return the bounds of each column in own units, infinite where there are none."""
+        """Return the bounds of each column in own units, infinite where a bound is missing."""
         ...
 
     def kept_outside(self) -> Parameter:
@@ -135,7 +135,7 @@ class Real:
         numeric.check(self)
 
     def own_bounds(self) -> list[tuple[float, float]]:
-        """Return the bounds in own units, infinite where there are none."""
+        """Return the bounds in own units, infinite where a bound is missing."""
         return [(numeric.own_bound(self, self.low, -math.inf), numeric.own_bound(self, self.high, math.inf))]
 
     def kept_outside(self) -> Real:
@@ -213,7 +213,7 @@ class Integer:
         numeric.check(self)
 
     def own_bounds(self) -> list[tuple[float, float]]:
-        """Return the bounds in own units, infinite where there are none."""
+        """Return the bounds in own units, infinite where a bound is missing."""
         return [(numeric.own_bound(self, self.low, -math.inf), numeric.own_bound(self, self.high, math.inf))]
 
     def kept_outside(self) -> Integer:

@@ -139,7 +139,7 @@ class Space:
 
     @cached_property
     def context_bounds(self) -> tuple[Tensor, Tensor]:
-        """Declared bounds of the context columns, infinite where there are none; `"k"` each."""
+        """Declared bounds of the context columns, infinite where a bound is missing; `"k"` each."""
         import torch
 
         pairs = [pair for parameter in self.context.values() for pair in parameter.own_bounds()]

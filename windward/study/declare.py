@@ -31,17 +31,14 @@ from windward.basics.speech import shown
 from windward.journal import Journal, check_name
 from windward.parts import OWN_PARTS
 from windward.policy import Policy
-from windward.space.linear import Linear
-from windward.space.parameters import Categorical, Integer, Real
-from windward.space.space import Space
+from windward.space import PARAMETERS, Linear, Space
 from windward.study.study import Study
 
 FIELDS = ("name", "direction", "seed", "decision", "context", "constraints", "policy")
 # A file this large declares no study; refused before it is parsed.
 LARGEST_FILE = 1_000_000
-KINDS = (Real, Integer, Categorical)
 # A package that offers a part of one of these names is not asked for it: Windward's own win.
-OTHER_PARTS = frozenset(kind.__name__ for kind in OWN_PARTS) - {kind.__name__ for kind in KINDS}
+OTHER_PARTS = frozenset(kind.__name__ for kind in OWN_PARTS) - {kind.__name__ for kind in PARAMETERS}
 EXAMPLE = 'part = "Real", low = 0 and high = 100'
 
 
@@ -116,7 +113,7 @@ def _parameters(role: str, data: object, plugins: bool) -> dict[str, Any]:
         raise ArgumentError(
             f"{role} = {shown(data, 60)}: write one table for each, such as [{role}.name] with {EXAMPLE}."
         )
-    table, found = Table({kind.__name__: kind for kind in KINDS}, plugins), {}
+    table, found = Table({kind.__name__: kind for kind in PARAMETERS}, plugins), {}
     for name, entry in data.items():
         place = f"[{role}.{name}]"
         if not isinstance(entry, Mapping):

@@ -1,4 +1,4 @@
-"""A careful recommendation: the objective at the posterior mean, less so many deviations of what is unknown of f.
+"""A careful recommendation: the objective at the posterior mean, less k deviations of what is unknown of f.
 
     m(x) - k s(x),   s(x)^2 = q' S(x) q
 

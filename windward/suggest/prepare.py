@@ -71,7 +71,7 @@ def prepare(
 
 
 def check_memory(policy: Policy, trials: Trials, request: Request, *, samples: int = 0) -> None:
-    """Raise `ArgumentError` where a suggestion, or a recommendation with so many samples, takes more than the request allows.
+    """Raise `ArgumentError` where a suggestion, or a recommendation by `samples`, takes more than the request allows.
 
     Called before the context model: it may be what takes too much.
     """

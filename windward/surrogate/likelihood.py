@@ -42,7 +42,7 @@ FIT_TOLERANCE = 1e-6
 FIT_EVALUATIONS = 200
 LONGEST_STEP = 2.0  # in a logarithm: beyond, the curvature at a start says nothing
 MEET = 0.2  # in every logarithm: climbs so near to a higher one end in the same place, but for two in a thousand
-# Beyond so many observations the starts are sorted out on that many of them, and only the best is refined on all.
+# With more observations than this the starts are sorted out on this many, and only the best is refined on all.
 MANY = 300
 
 

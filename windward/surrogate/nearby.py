@@ -33,7 +33,7 @@ DOUBT = 1.25
 # Degrees of freedom of the proposals, and by how much they are wider than the curvature says: weights stay bounded.
 HEAVY = 5.0
 WIDER = 1.2
-# Proposals for each draw. Beyond so many observations there are fewer: the posterior is narrow, and each costs n^3.
+# Proposals for each draw. Beyond `FEW` observations there are fewer: the posterior is narrow, and each costs n^3.
 PROPOSALS = 5
 FEW = 100
 # Newton steps from the fit to the centre of the proposals, and the longest of them in any logarithm.

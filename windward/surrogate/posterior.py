@@ -313,7 +313,7 @@ class GaussianPosterior:
         return torch.cat(means), torch.cat(variances)
 
     def draft(self) -> GaussianPosterior:
-        """Return this posterior with contexts split less finely: cheaper, and near enough to find hills by.
+        """Return this posterior with contexts split less finely: cheaper, and accurate enough to find hills.
 
         In practice the deviation is off by far less than the root of what the splits leave; for contexts beyond all those
         observed by up to ten times that. A draft's draft is cheaper still, and from 512 observations on solves in single
@@ -342,9 +342,9 @@ class GaussianPosterior:
         )
 
     def splits(self, points: Tensor, count: int, what: str) -> bool:
-        """Whether the contexts are split for so many decisions: those of a screen pay for it, a few do not, many few do.
+        """Whether to split the contexts: once enough decisions have been evaluated to repay it.
 
-        Those of a draft always are: it is made for a search, and its splits cost little.
+        A draft always splits them: it is made for a search, and its splits cost little.
         """
         if self.drafted or (what in self._prepared and self._prepared[what][0] is points):
             return True

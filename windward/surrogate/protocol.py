@@ -25,7 +25,7 @@ class SampledFunction(Protocol):
 
 @runtime_checkable
 class Sketching(Protocol):
-    """A sample of f with a quicker form of it, near enough to rank decisions by; that one need not be differentiable."""
+    """A sample of f with a quicker form, accurate enough to rank decisions; the quicker form need not be differentiable."""
 
     def sketch(self) -> SampledFunction: ...
 

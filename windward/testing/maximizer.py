@@ -7,8 +7,8 @@ from torch import Tensor
 
 from windward.search.acquisition import Acquisition, Function, Maximizer
 from windward.search.region import LEAST_DISTANCE, Region
-from windward.space import Categorical, Integer, Linear, Real, Space
 from windward.testing.holding import require, require_own_randomness
+from windward.testing.regions import BOUNDED, MIXED, SQUARE, require_decision
 
 # A maximizer must be as good as the best of this many decisions that are spread over the region, to this share of what
 # they span: a grid may lie a little beside a peak.
@@ -20,34 +20,30 @@ def check_maximizer(maximizer: Maximizer, *, apart: float = LEAST_DISTANCE, seed
 
     The decision is one of the region: inside the cube, a choice, a whole number, on the right side of every constraint,
     with what is fixed as it is, away from pending decisions. It is where the acquisition's margin allows it, and as good as the
-    best of many others. The same generator
-    gives the same decision, and no other is drawn from. `apart` is the share of the cube's diagonal that the maximizer keeps
-    from pending decisions.
+    best of many others. The same generator gives the same decision, and no other is drawn from. `apart` is the share of the
+    cube's diagonal that the maximizer keeps from pending decisions.
 
     >>> import windward as ww
     >>> check_maximizer(ww.MultiStart())
     """
-    square = Space({"a": Real(0, 1), "b": Real(0, 1)})
-    mixed = Space({"kind": Categorical(["u", "v", "w"]), "count": Integer(0, 20), "share": Real(0, 1)})
-    bounded = Space({"a": Real(0, 1), "b": Real(0, 1)}, constraints=[Linear({"a": 1, "b": 1}, upper=1)])
     pending = torch.tensor([[0.37, 0.61]], dtype=torch.float64)
     hill = _hill(0.37, 0.61)
     cases = {
-        "a hill": (Region(square), Acquisition(hill)),
-        "a hill of tiny values far from zero": (Region(square), Acquisition(lambda x: 3.0 + 1e-6 * hill(x))),
+        "a hill": (Region(SQUARE), Acquisition(hill)),
+        "a hill of tiny values far from zero": (Region(SQUARE), Acquisition(lambda x: 3.0 + 1e-6 * hill(x))),
         "a hill with cheaper functions": (
-            Region(square),
+            Region(SQUARE),
             Acquisition(
                 hill, climb=lambda x: 0.99 * hill(x), rank=lambda x: 2.0 * hill(x), ceiling=lambda x: hill(x) + 0.01
             ),
         ),
-        "a hill behind a margin": (Region(square), Acquisition(hill, margin=lambda x: 0.3 - x[:, 0])),
-        "a corner": (Region(square), Acquisition(lambda x: x[:, 0] - x[:, 1])),
-        "a plain": (Region(square), Acquisition(lambda x: 0.0 * x.sum(-1))),
-        "whole numbers and choices": (Region(mixed), Acquisition(_mixed)),
-        "what is fixed": (Region(mixed, {"kind": "u", "count": 7}), Acquisition(_mixed)),
-        "a constraint": (Region(bounded), Acquisition(lambda x: x[:, 0] + 3.0 * x[:, 1])),
-        "a pending decision": (Region(square, avoid=pending, apart=apart), Acquisition(hill)),
+        "a hill behind a margin": (Region(SQUARE), Acquisition(hill, margin=lambda x: 0.3 - x[:, 0])),
+        "a corner": (Region(SQUARE), Acquisition(lambda x: x[:, 0] - x[:, 1])),
+        "a plain": (Region(SQUARE), Acquisition(lambda x: 0.0 * x.sum(-1))),
+        "whole numbers and choices": (Region(MIXED), Acquisition(_mixed)),
+        "what is fixed": (Region(MIXED, {"kind": "u", "count": 7}), Acquisition(_mixed)),
+        "a constraint": (Region(BOUNDED), Acquisition(lambda x: x[:, 0] + 3.0 * x[:, 1])),
+        "a pending decision": (Region(SQUARE, avoid=pending, apart=apart), Acquisition(hill)),
     }
     for name, (region, acquisition) in cases.items():
         most = maximizer.most_decisions(region.space)
@@ -55,7 +51,7 @@ def check_maximizer(maximizer: Maximizer, *, apart: float = LEAST_DISTANCE, seed
         found = _maximum(maximizer, acquisition, region, seed)
         again = _maximum(maximizer, acquisition, region, seed)
         require(torch.equal(found, again), f"{maximizer!r} on {name}: the same generator gave two decisions.")
-        _check_decision(maximizer, name, found, region)
+        require_decision(maximizer, name, found, region)
         _check_quality(maximizer, name, found, region, acquisition, seed)
 
 
@@ -90,18 +86,3 @@ def _maximum(maximizer: Maximizer, acquisition: Acquisition, region: Region, see
     generator = torch.Generator().manual_seed(seed)
     found: Tensor = require_own_randomness(maximizer, lambda: maximizer(acquisition, region, generator))
     return found
-
-
-def _check_decision(maximizer: Maximizer, name: str, found: Tensor, region: Region) -> None:
-    said = f"{maximizer!r} on {name}: the decision {found.tolist()}"
-    require(found.shape == (region.space.decision_width,), f"{said} has the shape {tuple(found.shape)}.")
-    require(
-        torch.isfinite(found).all() and ((found >= 0.0) & (found <= 1.0)).all(), f"{said} is outside the unit cube."
-    )
-    require(
-        torch.allclose(region.valid(found[None])[0], found, rtol=0.0, atol=1e-12),
-        f"{said} breaks what is fixed or discrete.",
-    )
-    require(region.feasible(found[None]).all(), f"{said} breaks a constraint.")
-    require(region.clear(found[None]).all(), f"{said} is too near a pending one.")
-    region.space.check_decision("check_maximizer", region.space.decode_decision(found))

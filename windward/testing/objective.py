@@ -49,7 +49,7 @@ def check_objective(objective: Objective, *, heuristic: bool = False, gap: float
 
 
 @dataclass(frozen=True)
-class _Case:
+class _Tried:
     objective: Objective
     situation: Situation
     reduction: Reduction
@@ -70,7 +70,7 @@ class _Case:
         return f"{self.objective!r} on {len(contexts)} contexts with weights {contexts.weights.tolist()}: {law}"
 
 
-def _drawn(objective: Objective, n: int, gap: float, generator: torch.Generator) -> _Case:
+def _drawn(objective: Objective, n: int, gap: float, generator: torch.Generator) -> _Tried:
     weights = 0.05 + even(generator, n)
     if n > 2:
         weights[1] = 0.0  # a place to which an adversary may move mass
@@ -79,10 +79,10 @@ def _drawn(objective: Objective, n: int, gap: float, generator: torch.Generator)
     values, distance = normal(generator, 2, 3, n), 0.1 + even(generator, 2, 3, n)
     extras = {None: None, "slopes": distance, "lower": values - distance}
     require(reduction.extra in extras, f"{objective!r}: its reduction asks for {reduction.extra!r}; see `Reduction`.")
-    return _Case(objective, situation, reduction, values, extras[reduction.extra], gap)
+    return _Tried(objective, situation, reduction, values, extras[reduction.extra], gap)
 
 
-def _check_shapes(case: _Case) -> None:
+def _check_shapes(case: _Tried) -> None:
     found = require_own_randomness(case.objective, lambda: case.of(case.values))
     shape, wanted = tuple(found.shape), tuple(case.values.shape[:-1])
     require(shape == wanted, case.says(f"values of shape {tuple(case.values.shape)} became {shape}, not {wanted}."))
@@ -98,7 +98,7 @@ def _check_shapes(case: _Case) -> None:
         require(near, case.says(f"{float(alone)!r} for a decision alone, {float(found[0, row])!r} in a batch."))
 
 
-def _check_order(case: _Case, generator: torch.Generator) -> None:
+def _check_order(case: _Tried, generator: torch.Generator) -> None:
     order = torch.randperm(len(case.situation.contexts), generator=generator)
     contexts = case.situation.contexts
     moved = Situation(Contexts(contexts.points[order], contexts.weights[order]), seen=case.situation.seen)
@@ -108,7 +108,7 @@ def _check_order(case: _Case, generator: torch.Generator) -> None:
     require(off <= case.slack, case.says(f"contexts in another order move it by {off!r}."))
 
 
-def _check_direction(case: _Case, heuristic: bool, generator: torch.Generator) -> None:
+def _check_direction(case: _Tried, heuristic: bool, generator: torch.Generator) -> None:
     found = case.of(case.values)
     if case.objective.monotone and not heuristic:
         raised = case.values + even(generator, *case.values.shape) * (even(generator, *case.values.shape) > 0.5)
@@ -123,7 +123,7 @@ def _check_direction(case: _Case, heuristic: bool, generator: torch.Generator) -
         require(short <= case.slack, case.says(f"its ceiling lies {short!r} below it."))
 
 
-def _check_words(case: _Case) -> None:
+def _check_words(case: _Tried) -> None:
     objective = case.objective
     if not isinstance(objective, Speaking):  # it is then shown by its class's name, as a score
         return

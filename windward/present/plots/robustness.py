@@ -9,8 +9,8 @@ from torch import Tensor
 
 from windward.basics.errors import IncompatibleError
 from windward.basics.speech import number, percent
-from windward.divergences import Divergence, TotalVariation, radius_of_all
-from windward.objectives.plain import Expected
+from windward.divergences import IN_SHARES, Divergence, radius_of_all
+from windward.objectives.plain import NO_PROTECTION
 from windward.objectives.protocol import Around, Averaging, Within
 from windward.objectives.radii import resolved
 from windward.present.plots.style import CHOSEN, QUIET, VALUE, figure, graph_objects, plain
@@ -37,7 +37,7 @@ def price(study: Source) -> go.Figure:
     if len(seen.contexts) < 2:
         raise IncompatibleError(f"study {study.name!r}: its policy looks at one context alone; nothing can drift.")
     divergence = _divergence(seen)
-    plain_best = seen.best(Expected())
+    plain_best = seen.best(NO_PROTECTION)
     values = seen.mean_values(torch.stack([seen.x, plain_best]))
     radii = torch.linspace(0.0, _last_radius(seen, divergence, values), STEPS, dtype=torch.float64)
     ball = divergence.on(seen.contexts)
@@ -83,7 +83,7 @@ def _caption(seen: View) -> str:
 
 
 def _divergence(seen: View) -> Divergence:
-    return seen.objective.divergence if isinstance(seen.objective, Around) else TotalVariation()
+    return seen.objective.divergence if isinstance(seen.objective, Around) else IN_SHARES
 
 
 def _policy_radius(seen: View) -> float | None:

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from windward.basics import streams
 from windward.basics.errors import TrialError
-from windward.beliefs.beliefs import PosteriorMean
 from windward.contexts import Contexts
 from windward.objectives.protocol import Objective
 from windward.objectives.situation import Situation
@@ -102,7 +101,7 @@ class View:
     def best(self, objective: Objective) -> Tensor:
         """Return the best decision by another objective at the posterior mean; `"d"`."""
         generator = streams.drawing(self.seed)
-        mean = PosteriorMean()(self.situation, objective.bind(self.situation), generator)
+        mean = self.found.policy.reporting.belief(self.situation, objective.bind(self.situation), generator)
         region = Region(self.space, hints=self.trials.dataset.x.cpu())
         return self.found.policy.maximize(Acquisition(mean.value), region, generator)
 
