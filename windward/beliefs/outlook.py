@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -42,12 +43,12 @@ class Outlook:
     def __len__(self) -> int:
         return len(self.x)
 
-    @property
+    @cached_property
     def variance(self) -> Tensor:
         """Variance of the values by what is unknown of f; `"b"`."""
-        if isinstance(self.posterior, Comparing) and len(self.contexts) <= JOINT:
-            at = (self.x, self.pull)
-            return self.posterior.averages_covary(self.contexts.points, at, at).clamp_min(0.0)
+        found = self._covariance(self)
+        if found is not None:
+            return found.clamp_min(0.0)
         std = self.posterior.marginals(self.x, self.contexts.points)[1]
         return (self.pull.abs() * std).sum(-1).square()
 
@@ -58,11 +59,17 @@ class Outlook:
 
     def variance_beside(self, other: Outlook) -> Tensor | None:
         """Return the variance of these values less that of one other decision; `"b"`, None where the model cannot say."""
-        if not isinstance(self.posterior, Comparing) or len(self.contexts) > JOINT:
+        between = self._covariance(other)
+        return None if between is None else (self.variance + other.variance - 2.0 * between).clamp_min(0.0)
+
+    def _covariance(self, other: Outlook) -> Tensor | None:
+        """Return the covariance with the values of other decisions; None where the model does not know it, or it takes long."""
+        used = ((self.pull != 0.0).any(0) | (other.pull != 0.0).any(0)).nonzero()[:, 0]  # an adversary may sit on few contexts
+        if not isinstance(self.posterior, Comparing) or len(used) > JOINT:
             return None
-        one, beside = (self.x, self.pull), (other.x, other.pull)
-        between = self.posterior.averages_covary(self.contexts.points, one, beside)
-        return (self.variance + other.variance - 2.0 * between).clamp_min(0.0)
+        one = (self.x, self.pull[:, used])
+        beside = one if other is self else (other.x, other.pull[:, used])
+        return self.posterior.averages_covary(self.contexts.points[used], one, beside)
 
 
 def outlook(x: Tensor, situation: Situation, aim: Aim, posterior: Posterior) -> Outlook:

@@ -16,7 +16,7 @@ from windward.trials.reasons import Beside, Kind, Reason
 # A decision looks best where no known one is better than it by this share of its own deviation.
 NEARLY = 0.1
 # Of the decisions that came back, so many are judged by an objective that is no expectation: those with the best averages.
-JUDGED = 16
+JUDGED = 6
 
 
 def design_reason(round: int, rounds: float, choice: Choice) -> Reason:
