@@ -31,15 +31,18 @@ from windward.objectives.situation import Situation
 from windward.parts import from_json, to_json
 from windward.policy import Policy, Report
 from windward.rules.contexts import HighestImprovement, MostUncertain, Nature, Uniform
+from windward.rules.guards import Floor, Guards, LargestStep, NoGuard
 from windward.search.acquisition import Acquisition
 from windward.search.design import RandomDesign, Sobol
 from windward.search.grid import OverGrid
+from windward.search.limits import Limits
 from windward.search.multistart import MultiStart
 from windward.space.linear import Linear
 from windward.space.parameters import Categorical, Integer, Real
 from windward.space.space import Space
 from windward.study.study import Study
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
+from windward.trials.reasons import Beside, Held, Reason
 from windward.trials.records import Past, Recommendation, Result, Suggestion, Tell, Trial
 from windward.trials.trials import Trials
 from windward.version import __version__
@@ -51,6 +54,7 @@ __all__ = [
     "MMD",
     "Acquisition",
     "ArgumentError",
+    "Beside",
     "BocuOne",
     "BocuTwo",
     "Box",
@@ -65,9 +69,12 @@ __all__ = [
     "Empirical",
     "Expected",
     "ExpectedImprovement",
+    "Floor",
     "GaussianProcess",
     "Grid",
+    "Guards",
     "Hallucinate",
+    "Held",
     "HighestImprovement",
     "HuangWidth",
     "Hyperparameters",
@@ -80,6 +87,8 @@ __all__ = [
     "KirschnerRate",
     "Known",
     "KullbackLeibler",
+    "LargestStep",
+    "Limits",
     "Linear",
     "LipschitzRobust",
     "MeanRisk",
@@ -95,12 +104,14 @@ __all__ = [
     "MultiStart",
     "Nature",
     "NoContext",
+    "NoGuard",
     "OverGrid",
     "Past",
     "Policy",
     "PosteriorMean",
     "RandomDesign",
     "Real",
+    "Reason",
     "Recommendation",
     "Report",
     "Result",

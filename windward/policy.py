@@ -25,6 +25,7 @@ from windward.objectives import Expected, Objective
 from windward.objectives.protocol import Bound, Reduction, Turning
 from windward.objectives.situation import NothingBelieved, Situation
 from windward.rules.contexts import ContextRule, Nature
+from windward.rules.guards import Guard, NoGuard
 from windward.search.acquisition import Maximizer
 from windward.search.design import Design, Sobol
 from windward.search.multistart import MultiStart
@@ -85,6 +86,7 @@ class Policy:
     surrogate: Surrogate = field(default_factory=GaussianProcess)
     maximize: Maximizer = field(default_factory=MultiStart)
     design: Design = field(default_factory=Sobol)
+    guard: Guard = field(default_factory=NoGuard)
     report: Report = field(default_factory=Report)
 
     def __post_init__(self) -> None:
@@ -120,7 +122,7 @@ class Policy:
         """Return the policy for values times `sign`: its own outcome quantities, a target or a worst value, turn too."""
         if sign > 0:
             return self
-        turned = {name: _turned(getattr(self, name), sign) for name in ("objective", "report", "feedback")}
+        turned = {name: _turned(getattr(self, name), sign) for name in ("objective", "report", "feedback", "guard")}
         return replace(self, **turned)
 
     def check(self, space: Space, *, sign: float = 1.0, memory: int | None = None) -> None:
@@ -130,6 +132,7 @@ class Policy:
         minimizes: a part that does not say how it turns is refused.
         """
         self.oriented(sign)
+        self.guard.check(self.objective, space, sign)
         trials, generator = self.view(Trials(space)), torch.Generator().manual_seed(0)
         asked, advised = (self, self.sizes(trials)), (self.reporting, self.reporting.sizes(trials, samples=SAMPLES))
         for one, other in ((asked, advised), (advised, asked)):
@@ -177,6 +180,7 @@ _KINDS: dict[str, tuple[type, str]] = {
     "surrogate": (Surrogate, "GaussianProcess()"),
     "maximize": (Maximizer, "MultiStart()"),
     "design": (Design, "Sobol()"),
+    "guard": (Guard, "LargestStep(0.1)"),
     "report": (Report, "Report()"),
 }
 

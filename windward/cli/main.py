@@ -27,6 +27,7 @@ COMMANDS = {
     "new": "windward.cli.studies:new",
     "status": "windward.cli.studies:status",
     "trials": "windward.cli.studies:trials",
+    "declare": "windward.cli.studies:declare",
     "import": "windward.cli.history:import_history",
     "ask": "windward.cli.rounds:ask",
     "reveal": "windward.cli.rounds:reveal",

@@ -51,6 +51,7 @@ def ask(
     Example: windward ask shop --context weekday=monday
     """
     from windward.present import records
+    from windward.present.reasons import because
 
     one = opened(study, journal)
     found = one.ask(
@@ -62,6 +63,8 @@ def ask(
     say(f"Trial {found.id}: {listed(found.decision)}")
     if found.context:
         say(f"  with context {listed(found.context)}")
+    for line in because(found, one.status_quo):
+        say(f"  {line}")
 
 
 @click.command(short_help="Say what a trial's context is.", context_settings=NEGATIVE_NUMBERS)

@@ -9,6 +9,7 @@ import click
 
 from windward.basics.errors import JournalError
 from windward.cli.common import (
+    NEGATIVE_NUMBERS,
     cell,
     echo_json,
     journal_option,
@@ -16,9 +17,11 @@ from windward.cli.common import (
     listed,
     opened,
     opened_log,
+    pairs_option,
     print_table,
     printable,
     say,
+    typed,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +48,8 @@ def new(file: Path, name: str | None, journal: str, as_json: bool) -> None:
       [context.demand]
       part = "Real"
       low = 0
+      [status_quo]
+      order = 40
       [policy]
       method = "sbo_kde"
 
@@ -101,6 +106,8 @@ def status(study: str | None, journal: str, as_json: bool) -> None:
     log, now = opened_log(study, journal), utc_now()
     known = log.trials
     say(f"{log.name}: {_sizes(log)}; {known.counts()}.")
+    if _standing(log):
+        say(f"  {_standing(log)}")
     for trial in (records.trial(one, now) for one in known.pending):
         say(f"  pending {trial['id']}: {listed(trial['decision'])}, asked {ages(trial['age'])} ago")
     for one in known.awaiting_context:
@@ -141,6 +148,34 @@ def trials(study: str, as_csv: bool, state: str | None, journal: str, as_json: b
             ],
             left=["state", "lost because"],
         )
+
+
+@click.command(short_help="Declare the status quo or the horizon.", context_settings=NEGATIVE_NUMBERS)
+@click.argument("study")
+@pairs_option("--status-quo", "-s", "status_quo", "What is done without the study, whole; may be repeated.")
+@click.option("--horizon", type=int, help="How many trials the study is meant to have.")
+@journal_option
+@json_option
+def declare(study: str, status_quo: tuple[str, ...], horizon: int | None, journal: str, as_json: bool) -> None:
+    """Declare what is done without the study, and how many trials it is meant to have; from now on.
+
+    \b
+    Example: windward declare shop --status-quo price=3.8 --horizon 60
+    """
+    from windward.study import standing
+
+    log = opened_log(study, journal)
+    standing.declare(log, status_quo=typed("decision", log.space.decision, status_quo), horizon=horizon)
+    if as_json:
+        echo_json({"study": study, "status_quo": log.history.status_quo, "horizon": log.history.horizon})
+    else:
+        say(f"{study}: {_standing(log)}")
+
+
+def _standing(log: Log) -> str:
+    quo, horizon = log.history.status_quo, log.history.horizon
+    said = [] if quo is None else [f"status quo {listed(quo)}"]
+    return "; ".join([*said, *([] if horizon is None else [f"horizon {horizon} trials"])])
 
 
 def _line(name: str, journal: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from windward.basics.errors import ArgumentError, TrialError
 from windward.basics.speech import shown
 from windward.journal.events import Draft, Event, new_key, numbered_keys
 from windward.journal.fold import BY_CALLER, History
+from windward.trials.reasons import reason_of
 from windward.trials.records import Suggestion
 
 # Printable ASCII without spaces, as in an HTTP header; a slash would read as the number of an event.
@@ -41,7 +42,13 @@ def asked_before(history: History, key: str, given: Mapping[str, Any], fixed: Ma
     if event.kind != "asked" or body["given"] != given or body["fixed"] != fixed:
         raise _reused("study.ask", key, event)
     assert event.trial is not None
-    return Suggestion(event.trial, dict(body["decision"]), dict(body["chosen"] or body["given"]) or None)
+    return suggested(event.trial, body)
+
+
+def suggested(id: int, body: Mapping[str, Any]) -> Suggestion:
+    """Return what an asked event says."""
+    context = dict(body["chosen"] or body["given"]) or None
+    return Suggestion(id, dict(body["decision"]), context, reason_of(body["reason"], body["guards"]))
 
 
 def signed(drafts: Sequence[Draft], key: str, told: Mapping[str, Any]) -> list[Draft]:

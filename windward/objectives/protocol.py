@@ -42,6 +42,22 @@ class Objective(Protocol):
     def bind(self, situation: Situation) -> Reduction: ...
 
 
+@dataclass(frozen=True)
+class Aim:
+    """An objective, and what it became in a situation."""
+
+    objective: Objective
+    reduction: Reduction
+
+
+@runtime_checkable
+class Targeting(Protocol):
+    """An objective with a target in the outcome's units: its value is a score, not a value in those units."""
+
+    @property
+    def target(self) -> float: ...
+
+
 @runtime_checkable
 class Turning(Protocol):
     """A part with its outcome quantities (a target, a worst value) times `sign`: studies that minimize need it."""

@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from windward.basics.errors import IncompatibleError
 from windward.contexts import Contexts
 from windward.space import Real, Space, Value
 from windward.surrogate import Believed, Posterior
 from windward.trials.trials import Trials
+
+if TYPE_CHECKING:
+    from windward.objectives.protocol import Aim
 
 
 def _nothing() -> Trials:
@@ -51,6 +55,7 @@ class Situation:
     horizon: int | None = None  # trials the study is meant to have
     status_quo: Mapping[str, Value] | None = None  # what is done without the study
     radius: float | None = None  # given with the ask, in place of the objective's own
+    aim: Aim | None = None  # the policy's objective, bound: once the others have been asked, a guard is
 
     @property
     def posterior(self) -> Posterior:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from windward.basics.codec import encode
 from windward.trials.ledger import Ledger
+from windward.trials.reasons import Reason
 from windward.trials.records import Recommendation, Suggestion, Trial
 
 if TYPE_CHECKING:  # records of trials need neither torch nor a fit
@@ -26,7 +27,13 @@ def suggestion(found: Suggestion) -> dict[str, Any]:
         "id": found.id,
         "decision": dict(found.decision),
         "context": None if found.context is None else dict(found.context),
+        "reason": reason(found.reason),
     }
+
+
+def reason(found: Reason | None) -> dict[str, Any] | None:
+    """Return why a decision was suggested; None where it was not recorded."""
+    return None if found is None else {**found.data(), "guards": found.guard_data()}
 
 
 def recommendation(found: Recommendation) -> dict[str, Any]:
@@ -94,6 +101,8 @@ def declaration(study: Source) -> dict[str, Any]:
         "name": seen.name,
         "direction": seen.direction,
         "seed": seen.seed,
+        "horizon": seen.horizon,
+        "status_quo": None if seen.status_quo is None else dict(seen.status_quo),
         "decision": space["decision"],
         "context": space.get("context", {}),
         "constraints": space.get("constraints", []),

@@ -86,8 +86,10 @@ class Snapshot:
     revision: int
     now: datetime
     memory: int
-    kept: Kept = field(repr=False)
-    events: Callable[[], Sequence[Event]] = field(repr=False)  # the log, read when it is needed
+    status_quo: Mapping[str, Value] | None = None  # what is done without the study
+    horizon: int | None = None  # trials that the study is meant to have
+    kept: Kept = field(repr=False, kw_only=True)
+    events: Callable[[], Sequence[Event]] = field(repr=False, kw_only=True)  # the log, read when it is needed
 
     def snapshot(self) -> Snapshot:
         """Return itself: whatever takes a study takes a snapshot too."""
@@ -109,7 +111,9 @@ class Snapshot:
             return found
         if by is None:
             # Fitted from cold: what is recommended depends on the data and the policy, not on the fits along the way.
-            request = Request(given, {}, self.now, self.seed, memory=self.memory)
+            request = Request(
+                given, {}, self.now, self.seed, memory=self.memory, horizon=self.horizon, status_quo=self.status_quo
+            )
             by = base(call, self.policy, self.trials, request, posterior)
         found = assessed(by, self.trials, decision)
         self.kept.keep(self.revision, *keys, by, found)

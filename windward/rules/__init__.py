@@ -1,8 +1,30 @@
-"""Rules beside the objective: which context to evaluate."""
+"""Rules beside the objective: which context to evaluate, and where the next decision may be."""
 
 from windward.rules.contexts import ContextRule, HighestImprovement, MostUncertain, Nature, Uniform
+from windward.rules.guards import Floor, Guard, Guards, LargestStep, NoGuard
 
 # The parts of this room.
-PARTS: tuple[type, ...] = (HighestImprovement, MostUncertain, Nature, Uniform)
+PARTS: tuple[type, ...] = (
+    Floor,
+    Guards,
+    HighestImprovement,
+    LargestStep,
+    MostUncertain,
+    Nature,
+    NoGuard,
+    Uniform,
+)
 
-__all__ = ["PARTS", "ContextRule", "HighestImprovement", "MostUncertain", "Nature", "Uniform"]
+__all__ = [
+    "PARTS",
+    "ContextRule",
+    "Floor",
+    "Guard",
+    "Guards",
+    "HighestImprovement",
+    "LargestStep",
+    "MostUncertain",
+    "Nature",
+    "NoGuard",
+    "Uniform",
+]

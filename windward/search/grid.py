@@ -48,9 +48,13 @@ class OverGrid:
         options = {}
         for name, parameter in region.space.decision.items():
             if parameter.choices:
-                options[name] = torch.from_numpy(parameter.options(len(parameter.choices)))
-            else:
-                options[name] = torch.from_numpy(np.unique(parameter.snap(ladder.numpy()), axis=0))
+                options[name] = region.allowed(name, torch.from_numpy(parameter.options(len(parameter.choices))))
+                continue
+            steps = ladder
+            if region.bounds is not None:  # as many points in what is left of the cube
+                low, high = (bound[region.space.decision_columns[name]] for bound in region.bounds)
+                steps = low + ladder * (high - low)
+            options[name] = torch.from_numpy(np.unique(parameter.snap(steps.numpy()), axis=0))
         points = region.assemble(options)
         inside = points[region.feasible(points)]
         if len(inside) == 0:
@@ -60,4 +64,9 @@ class OverGrid:
         return inside
 
     def __call__(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> Tensor:
-        return best_of(acquisition, self.points(region), replace(region, apart=self.apart))
+        points = self.points(region)
+        margin = acquisition.margin if isinstance(acquisition, Acquisition) else None  # a plain function has none
+        if margin is not None and region.hints is not None:  # what is allowed may lie between the points
+            hints = region.valid(region.hints)
+            points = torch.cat([points, hints[region.feasible(hints)]])
+        return best_of(acquisition, points, replace(region, apart=self.apart))

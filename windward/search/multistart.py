@@ -146,6 +146,8 @@ class MultiStart:
         held = ~moving.numpy()
         whole = starts.numpy().copy()
         low, high = np.zeros_like(whole), np.ones_like(whole)
+        if region.bounds is not None:
+            low[:], high[:] = (bound.numpy() for bound in region.bounds)
         low[:, held] = high[:, held] = whole[:, held]
 
         def negative(x: Array) -> tuple[Array, Array]:

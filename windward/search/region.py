@@ -14,6 +14,7 @@ from windward.basics.budget import BLOCK
 from windward.basics.errors import SpaceError
 from windward.basics.speech import shown
 from windward.contexts import product, sobol
+from windward.search.limits import ROUNDING, tightened
 from windward.space.parameters import Value
 from windward.space.polytope import SECONDS, Polytope
 from windward.space.space import Space, few
@@ -33,7 +34,8 @@ CORNERS = 8
 class Region:
     """The decisions a maximizer may choose; `avoid`: pending and lost ones `"m d"`, `hints`: places worth a look `"h d"`.
 
-    `apart`: which share of the cube's diagonal to keep from those to avoid.
+    `apart`: which share of the cube's diagonal to keep from those to avoid. `low` and `high` `"d"` narrow the cube, where a guard
+    does.
     """
 
     space: Space
@@ -41,6 +43,15 @@ class Region:
     avoid: Tensor | None = None
     hints: Tensor | None = None
     apart: float = LEAST_DISTANCE
+    low: Tensor | None = None
+    high: Tensor | None = None
+
+    @cached_property
+    def bounds(self) -> tuple[Tensor, Tensor] | None:
+        """What `low` and `high` leave of valid decisions, `"d"` each; None for the whole cube."""
+        if self.low is None or self.high is None:
+            return None
+        return tightened(self.space, self.low, self.high)
 
     @cached_property
     def held(self) -> tuple[Tensor, Tensor]:
@@ -74,13 +85,26 @@ class Region:
     @cached_property
     def polytope(self) -> Polytope | None:
         """The linear constraints over all columns, or None."""
-        return Polytope(*self.space.constraint_rows()) if self.space.constraints else None
+        if not self.space.constraints:
+            return None
+        rows, lower, upper = self.space.constraint_rows()
+        if self.bounds is None:
+            return Polytope(rows, lower, upper)
+        # A narrower cube is so many constraints more; what is fixed is fixed.
+        low, high = self.bounds
+        narrowed = ((low > 0.0) | (high < 1.0)) & ~self.held[0]
+        eye = torch.eye(len(low), dtype=torch.float64)[narrowed]
+        return Polytope(
+            torch.cat([rows, eye]), torch.cat([lower, low[narrowed]]), torch.cat([upper, high[narrowed]])
+        )
 
     def feasible(self, x: Tensor) -> Tensor:
-        """Return which points `"*b d"` satisfy the constraints."""
-        if self.polytope is None:
-            return torch.ones(x.shape[:-1], dtype=torch.bool)
-        return self.polytope.contains(x)
+        """Return which points `"*b d"` satisfy the constraints, inside the narrowed cube."""
+        inside = torch.ones(x.shape[:-1], dtype=torch.bool) if self.polytope is None else self.polytope.contains(x)
+        if self.bounds is None:
+            return inside
+        low, high = self.bounds
+        return inside & ((x >= low - ROUNDING) & (x <= high + ROUNDING)).all(-1)
 
     def clear(self, x: Tensor) -> Tensor:
         """Return which points `"b d"` keep their distance from every pending decision."""
@@ -93,7 +117,28 @@ class Region:
     def valid(self, x: Tensor) -> Tensor:
         """Return `x` `"b d"` with fixed columns set and discrete ones snapped; the constraints are not looked at."""
         mask, values = self.held
-        return torch.where(mask, values, self.space.snap(x))
+        if self.bounds is None:
+            return torch.where(mask, values, self.space.snap(x))
+        low, high = self.bounds
+        # A choice that is not allowed must not be the largest of its columns.
+        snapped = self.space.snap(torch.where(high > 0.0, x, -1.0) if self.discrete else x)
+        return torch.where(mask, values, torch.minimum(torch.maximum(snapped, low), high))
+
+    def _spread(self, count: int, generator: torch.Generator) -> Tensor:
+        """Return `count` Sobol points of the cube, or of what is left of it."""
+        drawn = sobol(self.space.decision_width, count, generator)
+        if self.bounds is not None:
+            low, high = self.bounds
+            drawn = torch.where(self._numbers, low + drawn * (high - low), drawn)
+        return self.valid(drawn)
+
+    @cached_property
+    def _numbers(self) -> Tensor:
+        """Which columns are numbers; `"d"` booleans."""
+        mask = torch.ones(self.space.decision_width, dtype=torch.bool)
+        for name, parameter in self.space.decision.items():
+            mask[self.space.decision_columns[name]] = not parameter.choices
+        return mask
 
     def points(self, count: int, generator: torch.Generator) -> Tensor:
         """Return `count` spread, valid and feasible points; fewer only where there are no more. Never empty.
@@ -101,8 +146,8 @@ class Region:
         The first points do not depend on `count` as long as Sobol's sequence alone gives enough that are feasible.
         """
         if self.polytope is None:
-            return self.valid(sobol(self.space.decision_width, count, generator))
-        drawn = self.valid(sobol(self.space.decision_width, MOST_REJECTED * count, generator))
+            return self._spread(count, generator)
+        drawn = self._spread(MOST_REJECTED * count, generator)
         inside = drawn[self.feasible(drawn)][:count]
         if len(inside) < count:
             inside = torch.cat([inside, self._walked(count - len(inside), generator)])
@@ -161,11 +206,19 @@ class Region:
             miss = (self.polytope.upper - total).clamp_max(0.0) + (self.polytope.lower - total).clamp_min(0.0)
             if float(miss.abs().max()) <= 1e-12:
                 break
-            x[:, self.continuous] = (x[:, self.continuous] + miss @ pull).clamp(0.0, 1.0)
+            x[:, self.continuous] = (x[:, self.continuous] + miss @ pull).clamp(0.0, 1.0)  # the limits are rows
         return x
 
     def _options(self, name: str, limit: int) -> Tensor:
-        return torch.from_numpy(self.space.decision[name].options(limit))
+        found = torch.from_numpy(self.space.decision[name].options(limit))
+        return found if self.bounds is None else self.allowed(name, found)
+
+    def allowed(self, name: str, options: Tensor) -> Tensor:
+        """Return which options `"n w"` of a parameter lie in the narrowed cube."""
+        if self.bounds is None:
+            return options
+        low, high = (bound[self.space.decision_columns[name]] for bound in self.bounds)
+        return options[((options >= low - ROUNDING) & (options <= high + ROUNDING)).all(-1)]
 
     def _stepped(self, x: Tensor, steps: dict[str, int]) -> Tensor:
         """Return `x` with whole numbers moved by steps, `"1 d"`, or `"0 d"` where one would leave its bounds."""

@@ -20,7 +20,7 @@ from windward.service import bodies, jobs, page
 from windward.service.access import Admin, Inside, Kitchen, Name, Readable, Somebody, Writable
 from windward.service.fits import Fits, Rank
 from windward.service.gate import Gate
-from windward.service.guard import Guard, StrictRoute, Wrong, add_handlers, for_clients
+from windward.service.guard import Doorkeeper, StrictRoute, Wrong, add_handlers, for_clients
 from windward.service.scribe import Scribe, study_with, trial_now
 from windward.service.settings import Settings
 from windward.service.shelf import Shelf
@@ -84,7 +84,7 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,  # its pages load scripts from elsewhere
         redoc_url=None,
     )
-    app.add_middleware(Guard, largest=settings.largest_body, seconds=settings.body_seconds)
+    app.add_middleware(Doorkeeper, largest=settings.largest_body, seconds=settings.body_seconds)
     add_handlers(app)
     for router in (studies, rounds, reading, page.pages):
         app.include_router(router)
@@ -156,6 +156,14 @@ async def ask(inside: Inside, name: Writable, body: bodies.Ask = NOTHING_GIVEN, 
     answer = await inside.fits.run(Rank.ASK, name, jobs.ask, name, body.context, body.fix, key)
     assert isinstance(answer, dict)
     return answer
+
+
+@rounds.post("/declare")
+def declare(inside: Inside, name: Writable, body: bodies.Declare) -> dict[str, Any]:
+    """Declare what is done without the study, or how many trials it is meant to have; from now on."""
+    study = inside.shelf.study(name)
+    study.declare(status_quo=body.status_quo, horizon=body.horizon)
+    return {"study": name, "status_quo": study.status_quo, "horizon": study.horizon}
 
 
 @rounds.post("/trials/{id}/reveal")

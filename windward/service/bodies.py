@@ -12,6 +12,7 @@ from windward.basics import arguments
 Number: TypeAlias = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Value: TypeAlias = StrictBool | StrictInt | StrictFloat | StrictStr
 Values: TypeAlias = dict[str, Value]
+Horizon: TypeAlias = Annotated[int, Field(ge=1, le=2**53, strict=True)]
 LONGEST_NAME = 200
 
 
@@ -64,10 +65,19 @@ class NewStudy(Body):
     name: NewName
     direction: Literal["maximize", "minimize"] = "maximize"
     seed: Annotated[int, Field(ge=0, le=2**53, strict=True)] = 0
+    horizon: Horizon | None = None
     decision: dict[str, dict[str, Any]]
     context: dict[str, dict[str, Any]] = {}
     constraints: list[dict[str, Any]] = []
+    status_quo: Values | None = None
     policy: dict[str, Any] | None = None
+
+
+class Declare(Body):
+    """What is done without the study, a whole decision, and how many trials it is meant to have; what is left out stays."""
+
+    status_quo: Values | None = None
+    horizon: Horizon | None = None
 
 
 class Ask(Body):

@@ -57,7 +57,7 @@ class Wrong(HTTPException):
         super().__init__(status, message, headers)
 
 
-class Guard:
+class Doorkeeper:
     """Refuse bodies over a limit, by what they say of themselves and by what comes, and bodies that come slowly.
 
     It also sets the browser's headers, and answers errors that nobody expected: their details are for the log alone.

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 def ask(
     shelf: Shelf, name: str, context: dict[str, Any] | None, fix: dict[str, Any] | None, key: str | None
 ) -> dict[str, Any]:
-    """Return the next suggestion of a study."""
+    """Return the next suggestion of a study, and the sentences that say why."""
     from windward.present import records
+    from windward.present.reasons import because
 
-    return records.suggestion(shelf.study(name).ask(context=context, fix=fix, key=key))
+    study = shelf.study(name)
+    found = study.ask(context=context, fix=fix, key=key)
+    return {**records.suggestion(found), "sentences": because(found, study.status_quo)}
 
 
 def create(shelf: Shelf, data: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from windward.basics.codec import Table, decode, encode
 from windward.basics.errors import JournalError, TrialError, WindwardError
 from windward.journal import Draft, Event, History, Journal, rules
 from windward.journal.events import VERSION
-from windward.journal.keys import asked_before
+from windward.journal.keys import asked_before, suggested
 from windward.journal.upcast import WRITTEN_IN, upcast
 from windward.policy import Policy
 from windward.space import Value
@@ -74,6 +74,11 @@ class Fit:
 def trials_of(history: History, device: torch.device) -> Trials:
     """Return the trials as they are now, with tensors on a device; immutable."""
     return Trials(history.space, history.rows, history.sign, device)
+
+
+def standing_of(history: History) -> dict[str, Any]:
+    """Return what a history says of every ask: the seed, the horizon, the status quo."""
+    return {"seed": history.seed, "horizon": history.horizon, "status_quo": history.status_quo}
 
 
 def fit_of(history: History, reader: PartsReader) -> Fit | None:
@@ -151,8 +156,8 @@ def asked_body(policy: Policy, trials: Trials, request: Request, read: int) -> t
         "forecast": None,
         "when": None,
         "radius": None,
-        "reason": None,
-        "guards": [],
+        "reason": proposal.reason.data(),
+        "guards": proposal.reason.guard_data(),
         "tags": [],
         "versions": versions(),
         "threads": torch.get_num_threads(),
@@ -200,14 +205,14 @@ class Asker:
         with log.lock:
             if (before := asked_before(log.history, key, given, fixed)) is not None:
                 return before, None
-            trials, read, seed = trials_of(log.history, self._device), log.history.head, log.history.seed
+            trials, read, known_by = trials_of(log.history, self._device), log.history.head, standing_of(log.history)
             policy = self._reader.policy(log.history.policy_body)
             # Of another policy: it may mean something else by them.
             known = kept[0] if kept is not None and policy == kept[1] else None
             fit = known or fit_of(log.history, self._reader)
             start = start_of(policy, trials, fit, keep=known is not None, previous=self.posterior)
         now = log.now()
-        request = Request(given, fixed, now, seed, start, memory=self._memory)
+        request = Request(given, fixed, now, start=start, memory=self._memory, **known_by)
         body, posterior = asked_body(policy, trials, request, read)
         # What cannot be read again is refused unwritten.
         found = None if body["fit"] is None else decode(body["fit"], self._reader.table)
@@ -217,11 +222,9 @@ class Asker:
         if written is None:
             # With the same hyper-parameters, take the other's pending decision into account.
             return None, None if found is None else (Fit(found, body["fitted"]), policy)
-        (id,) = (event.trial for event in written if event.key == key)
-        assert id is not None
-        trial = log.history[id]  # of another call, where one with this key came first
-        mine = Suggestion(trial.id, dict(trial.decision), dict(trial.context) or None)
-        return asked_before(log.history, key, given, fixed) or mine, None
+        (mine,) = (event for event in written if event.key == key)  # of another call, where one with this key came first
+        assert mine.trial is not None
+        return asked_before(log.history, key, given, fixed) or suggested(mine.trial, mine.body), None
 
     def replay(self, id: int) -> Suggestion:
         """Recompute a trial's suggestion from the log alone."""
@@ -241,7 +244,7 @@ class Asker:
                 log.name,
                 id,
             )
-        return Suggestion(id, body["decision"], (body["chosen"] or body["given"]) or None)
+        return suggested(id, body)
 
 
 def replayed_body(
@@ -259,7 +262,7 @@ def replayed_body(
     start = Start(None if before.fit_body is None else reader.fit(before.fit_body))
     if recorded is not None and (body["kept"] or older):
         start = Start(recorded, keep=True, fitted=body["fitted"])
-    request = Request(body["given"], body["fixed"], asked.at, before.seed, start, memory=memory)
+    request = Request(body["given"], body["fixed"], asked.at, start=start, memory=memory, **standing_of(before))
     policy, trials = reader.policy(before.policy_body), trials_of(before, device)
     return asked_body(policy, trials, request, body["read"])[0], older
 

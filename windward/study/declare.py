@@ -5,10 +5,13 @@
     [decision.order]                 [context.demand]                  [policy]
     part = "Real"                    part = "Real"                     method = "drbo_kde"
     low = 0                          low = 0                           samples = 64
-    high = 100                       high = 100
+    high = 100                       high = 100                        guard = {part = "LargestStep", step = 0.1}
+
+    [status_quo]
+    order = 40
 
 Parts are written as `to_json` writes them. A policy is `{"part": "Policy", ...}` by its parts, or `{"method": ...}`, a
-published method with its arguments; left out, it is the study's default. Names are resolved against Windward's own
+published method with its arguments, and a guard beside them; left out, it is the study's default. Names are resolved against Windward's own
 tables, and then, with `plugins`, against what installed packages offer; nothing else is imported.
 """
 
@@ -19,7 +22,7 @@ import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,10 +34,13 @@ from windward.basics.speech import shown
 from windward.journal import Journal, check_name
 from windward.parts import OWN_PARTS
 from windward.policy import Policy
+from windward.rules.guards import check_status_quo
 from windward.space import PARAMETERS, Linear, Space
+from windward.space.parameters import Value
+from windward.study.standing import checked_standing
 from windward.study.study import Study
 
-FIELDS = ("name", "direction", "seed", "decision", "context", "constraints", "policy")
+FIELDS = ("name", "direction", "seed", "horizon", "decision", "context", "constraints", "status_quo", "policy")
 # A file this large declares no study; refused before it is parsed.
 LARGEST_FILE = 1_000_000
 # A package that offers a part of one of these names is not asked for it: Windward's own win.
@@ -51,6 +57,8 @@ class Declaration:
     policy: Policy | None = None
     direction: Literal["maximize", "minimize"] = "maximize"
     seed: int = 0
+    status_quo: Mapping[str, Value] | None = None
+    horizon: int | None = None
 
     def create(self, journal: str | Journal, *, memory: int | None = None) -> Study:
         """Make the study in a journal."""
@@ -61,6 +69,8 @@ class Declaration:
             name=self.name,
             seed=self.seed,
             direction=self.direction,
+            status_quo=self.status_quo,
+            horizon=self.horizon,
             memory=memory,
         )
 
@@ -93,9 +103,12 @@ def declared(data: object, *, memory: int | None = None, plugins: bool = True) -
     )
     with _within("[policy]"):
         policy = None if data.get("policy") is None else declared_policy(data["policy"], plugins=plugins)
+    status_quo, horizon = checked_standing("declaration", space, data.get("status_quo"), data.get("horizon"))
     if policy is not None:
-        policy.check(space, memory=memory)
-    return Declaration(data["name"], space, policy, direction, arguments.whole("declaration", "seed", seed, low=0))
+        check_status_quo("declaration", policy.guard, status_quo)
+        policy.check(space, sign=1.0 if direction == "maximize" else -1.0, memory=memory)
+    seed = arguments.whole("declaration", "seed", seed, low=0)
+    return Declaration(data["name"], space, policy, direction, seed, status_quo, horizon)
 
 
 @contextmanager
@@ -177,7 +190,7 @@ def _check_there(data: Mapping[str, Any]) -> None:
 def _tables(data: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the tables of a declaration by their headings."""
     found = []
-    for role in ("decision", "context", "policy"):
+    for role in ("decision", "context", "status_quo", "policy"):
         if isinstance(data.get(role), Mapping):
             found.append((role, data[role]))
             found += [(f"{role}.{name}", entry) for name, entry in data[role].items() if isinstance(entry, Mapping)]
@@ -203,10 +216,11 @@ def declared_policy(data: object, *, plugins: bool = True) -> Policy:
         raise ArgumentError(
             f"unknown method {shown(name, 60)}{did_you_mean(name, known)}; known are {', '.join(sorted(known))}."
         )
-    arguments = {key: decode(value, table) for key, value in data.items() if key != "method"}
+    arguments = {key: decode(value, table) for key, value in data.items() if key not in ("method", "guard")}
     _check_arguments(name, known[name], arguments)
     try:
-        return known[name](**arguments)
+        policy = known[name](**arguments)
+        return replace(policy, guard=decode(data["guard"], table)) if "guard" in data else policy
     except WindwardError:
         raise
     except (TypeError, ValueError, AttributeError, OverflowError) as error:

@@ -11,28 +11,28 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from windward import papers
-from windward.basics import arguments, budget
+from windward.basics import arguments
 from windward.basics.codec import decode, encode, table_of
 from windward.basics.errors import ArgumentError, WindwardError
 from windward.basics.speech import shown
 from windward.journal import Draft, History, Journal, check_name, check_texts, open_journal
-from windward.journal.events import VERSION
 from windward.journal.keys import key_for
 from windward.parts import OWN_PARTS
 from windward.policy import Policy, check_policy
 from windward.present.snapshot import Kept, Snapshot
+from windward.rules.guards import check_status_quo
 from windward.space.parameters import Value
 from windward.space.space import Space
+from windward.study import standing
 from windward.study import tell as telling
 from windward.study.ask import Asker, trials_of
 from windward.study.log import Clock, Log, journal_of, utc_now
-from windward.study.reading import PartsReader
+from windward.study.reading import PartsReader, allowed, use
 from windward.study.run import Leftover, run_rounds
 from windward.suggest.settled import Settled
 from windward.trials.frame import dataframe
 from windward.trials.records import Comparison, Past, Recommendation, Result, Suggestion, Tell, Trial
 from windward.trials.trials import Trials
-from windward.version import __version__
 
 if TYPE_CHECKING:
     import pandas
@@ -40,15 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["Study", "utc_now"]
 
 Values = Mapping[str, Value]
-
-
-def _allowed(memory: int | None, device: str | torch.device) -> int:
-    """Return how many bytes a suggestion may take on a device."""
-    return (
-        budget.of(arguments.device("Study", device))
-        if memory is None
-        else arguments.whole("Study", "memory", memory, low=1)
-    )
 
 
 class Study:
@@ -68,7 +59,8 @@ class Study:
     zone, for studies that live by another clock than the machine's; give the same one to `Study.open`. `device` is where
     the model is computed: `"cuda"` pays from some thousands of observations or tens of thousands of decisions.
     `memory` is how many bytes a suggestion may take; one that needs more is refused before it starts. Left out, it is
-    4 GiB, or all that another device than the processor has.
+    4 GiB, or all that another device than the processor has. `status_quo` is what is done without the study, a whole
+    decision; `horizon` is how many trials it is meant to have. Both can be declared later: see `declare`.
     """
 
     def __init__(
@@ -80,6 +72,8 @@ class Study:
         name: str = "study",
         seed: int = 0,
         direction: Literal["maximize", "minimize"] = "maximize",
+        status_quo: Values | None = None,
+        horizon: int | None = None,
         parts: Iterable[type] = (),
         clock: Clock = utc_now,
         device: str | torch.device = "cpu",
@@ -94,18 +88,18 @@ class Study:
         seed = arguments.whole("Study", "seed", seed, low=0)
         check_name("Study", name, new=True)
         check_texts("Study", space)
-        policy.check(space, sign=1.0 if direction == "maximize" else -1.0, memory=_allowed(memory, device))
+        status_quo, horizon = standing.checked_standing("Study", space, status_quo, horizon)
+        check_status_quo("Study", policy.guard, status_quo)
+        policy.check(space, sign=1.0 if direction == "maximize" else -1.0, memory=allowed(memory, device))
         self._prepare(name, open_journal(journal), parts, clock, device, memory)
-        body = {
-            "v": VERSION,
-            "space": encode(space),
-            "policy": encode(policy),
-            "outcomes": {self._history.outcome: {"goal": direction, "unit": None}},
-            "seed": seed,
-            "status_quo": None,
-            "horizon": None,
-            "windward": __version__,
-        }
+        body = standing.created_body(
+            space=encode(space),
+            policy=encode(policy),
+            outcomes={self._history.outcome: {"goal": direction, "unit": None}},
+            seed=seed,
+            status_quo=status_quo,
+            horizon=horizon,
+        )
         created = Draft("created", None, self._now(), body)
         decode(body["policy"], self._reader.table)  # a policy that cannot be read back is refused now
         self._log.create(created, key=key_for("Study", None))
@@ -145,7 +139,7 @@ class Study:
     ) -> None:
         self._reader = PartsReader(table_of(OWN_PARTS, parts, plugins=plugins))
         self._device = arguments.device("Study", device)
-        self._memory = _allowed(memory, self._device)
+        self._memory = allowed(memory, self._device)
         self._log = Log(name, journal, clock=clock, reader=self._reader)
         self._lock, self._now = self._log.lock, self._log.now
         self._asker = Asker(self._log, self._reader, self._device, self._memory)
@@ -177,6 +171,16 @@ class Study:
     def seed(self) -> int:
         """The seed of every random choice."""
         return self._history.seed
+
+    @property
+    def status_quo(self) -> dict[str, Value] | None:
+        """What is done without the study; None where it was not declared."""
+        return None if self._history.status_quo is None else dict(self._history.status_quo)
+
+    @property
+    def horizon(self) -> int | None:
+        """How many trials the study is meant to have; None where it was not declared."""
+        return self._history.horizon
 
     @property
     def journal(self) -> Journal:
@@ -319,11 +323,11 @@ class Study:
 
     def use(self, policy: Policy) -> None:
         """Go on with another policy; what was asked and told stays."""
-        check_policy("study.use", policy)
-        policy.check(self.space, sign=self._history.sign, memory=self._memory)
-        draft = Draft("policy_set", None, self._now(), {"v": VERSION, "policy": encode(policy)})
-        decode(draft.body["policy"], self._reader.table)
-        self._log.append(key_for("study.use", None), lambda history: history.checked([draft]))
+        use(self._log, self._reader, policy, self._memory)
+
+    def declare(self, *, status_quo: Values | None = None, horizon: int | None = None) -> None:
+        """Declare a status quo, a horizon or both, from now on; what is left out stays as it is."""
+        standing.declare(self._log, status_quo=status_quo, horizon=horizon)
 
     # -- deciding --------------------------------------------------------------------------------------------------
 
@@ -364,6 +368,8 @@ class Study:
                 revision=self.revision,
                 now=self._now(),
                 memory=self._memory,
+                status_quo=self.status_quo,
+                horizon=self.horizon,
                 kept=self._kept,
                 events=partial(self.journal.read, self.name, birth=self._history.birth),
             )

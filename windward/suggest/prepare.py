@@ -48,8 +48,16 @@ class Prepared:
     def believing(self, believed: Believed) -> Situation:
         """Return the situation with what is believed of f."""
         assert self.contexts is not None
+        return self._situation(self.contexts, believed)
+
+    def unfitted(self) -> Situation:
+        """Return the situation of the design: nothing is believed of f, and there may be no context to put a point on."""
+        nowhere = Contexts.uniform(torch.zeros(1, self.trials.space.context_width, dtype=torch.float64))
+        return self._situation(self.contexts or nowhere, None)
+
+    def _situation(self, contexts: Contexts, believed: Believed | None) -> Situation:
         return Situation(
-            contexts=self.contexts.to(self.trials.device),
+            contexts=contexts.to(self.trials.device),
             seen=self.trials.contexts_seen,
             trials=self.trials,
             believed=believed,

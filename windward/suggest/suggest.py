@@ -7,10 +7,14 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from windward.objectives.protocol import Aim
 from windward.policy import Policy
 from windward.search.region import Region
+from windward.suggest.guarded import check_request, chosen, designed
 from windward.suggest.prepare import Request, prepare
+from windward.suggest.reason import design_reason, fitted_reason
 from windward.surrogate import Hyperparameters, Posterior
+from windward.trials.reasons import Reason
 from windward.trials.trials import Trials
 
 # The maximizer also looks at this many of the best decisions that have come back: the peak is often beside one of them.
@@ -19,33 +23,38 @@ HINTS = 32
 
 @dataclass(frozen=True)
 class Proposal:
-    """A decision `"d"`, the context a rule chose and the stand-in drawn, `"k"` each, and the fit behind them."""
+    """A decision `"d"`, the context a rule chose and the stand-in drawn, `"k"` each, the fit behind them, and why."""
 
     x: Tensor
     context: Tensor | None
     stand_in: Tensor | None
     hyperparameters: Hyperparameters | None
+    reason: Reason
     posterior: Posterior | None = None  # of what has arrived
 
 
 def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.Generator) -> Proposal:
     """Return the next decision: a pure function of its arguments and the generator's state."""
+    check_request(policy, request)
     ready = prepare(policy, trials, request, generator)
     policy, trials, contexts, space = ready.policy, ready.trials, ready.contexts, ready.trials.space
     region = Region(space, dict(request.fixed), avoid=_avoided(policy, trials, request), hints=_hints(trials))
     stand_in = None if contexts is None or not space.context else contexts.draw(generator)
-    round = len(trials) if request.round is None else request.round
-    if contexts is None or not trials.arrived or round < policy.design.rounds(space):
-        x = policy.design(round, replace(region, avoid=None, hints=None), request.seed)
+    round, rounds = len(trials) if request.round is None else request.round, policy.design.rounds(space)
+    if contexts is None or not trials.arrived or round < rounds:
+        choice = designed(policy, ready.unfitted(), region, request, round)
         # Where a rule chooses contexts, those of the design are drawn: there is nothing to choose by yet.
-        return Proposal(x, stand_in if policy.context_rule.chooses else None, stand_in, None)
+        drawn = stand_in if policy.context_rule.chooses else None
+        return Proposal(choice.x, drawn, stand_in, None, design_reason(round, rounds, choice))
     believed = policy.feedback(trials, policy.surrogate, request.now, request.start)
     situation = ready.believing(believed)
-    reduction = policy.objective.bind(situation)
-    x = policy.maximize(policy.belief(situation, reduction, generator), region, generator)
-    context = policy.context_rule(x, situation, generator)
-    chosen = None if context is None else context.cpu()
-    return Proposal(x, chosen, stand_in, believed.posterior.hyperparameters, believed.arrived)
+    aim = Aim(policy.objective, policy.objective.bind(situation))
+    acquisition = policy.belief(situation, aim.reduction, generator)
+    choice = chosen(policy, acquisition, region, replace(situation, aim=aim), request, generator)
+    context = policy.context_rule(choice.x, situation, generator)
+    reason = fitted_reason(choice, situation, aim, trials.sign)
+    found = None if context is None else context.cpu()
+    return Proposal(choice.x, found, stand_in, believed.posterior.hyperparameters, reason, believed.arrived)
 
 
 def _avoided(policy: Policy, trials: Trials, request: Request) -> Tensor:

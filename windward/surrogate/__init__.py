@@ -7,6 +7,7 @@ from windward.surrogate.posterior import GaussianPosterior, Hyperparameters
 from windward.surrogate.protocol import (
     Averaged,
     Believed,
+    Comparing,
     Doubting,
     Drafting,
     JointlyAveraged,
@@ -26,6 +27,7 @@ __all__ = [
     "PARTS",
     "Averaged",
     "Believed",
+    "Comparing",
     "Doubting",
     "Drafting",
     "GaussianPosterior",

@@ -20,6 +20,7 @@ from torch import Tensor
 from windward.basics.errors import SolverError
 from windward.contexts import Contexts
 from windward.surrogate.averages import average_marginals, averages, weighted_deviation
+from windward.surrogate.jointly import covariance_of_averages
 from windward.surrogate.kernel import KernelName, kernel_value, squared_distances
 from windward.surrogate.marginals import LARGE, Observations, blocks, product_marginals
 from windward.surrogate.paths import FEATURES, Path, draw_path
@@ -185,6 +186,10 @@ class GaussianPosterior:
     def weighted_deviation(self, x: Tensor, points: Tensor, weights: Tensor) -> Tensor:
         """Return the deviation of an average at decisions `"b d"`, each with weights of its own `"b n"`; `"b"`."""
         return weighted_deviation(self, x, points, weights)
+
+    def averages_covary(self, points: Tensor, one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> Tensor:
+        """Return the covariance of averages at pairs of decisions, each pair with weights of its own: see `jointly.py`."""
+        return covariance_of_averages(self, points, one, other)
 
     def _within(self, zc: Tensor, contexts: Contexts) -> Tensor:
         """Return the mean of the kernel between two contexts drawn by the weights."""

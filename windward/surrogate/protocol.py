@@ -96,6 +96,13 @@ class Weighing(Protocol):
     def weighted_deviation(self, x: Tensor, points: Tensor, weights: Tensor) -> Tensor: ...
 
 
+@runtime_checkable
+class Comparing(Protocol):
+    """A posterior that knows the averages at two decisions jointly; each is a pair of decisions `"b d"` and weights `"b n"`."""
+
+    def averages_covary(self, points: Tensor, one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> Tensor: ...
+
+
 @dataclass(frozen=True)
 class Start:
     """Hyper-parameters from an earlier fit: to search from, or (`keep`) to use as they are.

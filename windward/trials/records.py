@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from windward.basics import arguments
 from windward.space.parameters import Value
+from windward.trials.reasons import Reason
 
 Values: TypeAlias = Mapping[str, Value]
 
@@ -93,11 +94,15 @@ class Trial:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A decision to try. `context` is what is known of it already: given at `ask`, or chosen by the policy's rule."""
+    """A decision to try. `context` is what is known of it already: given at `ask`, or chosen by the policy's rule.
+
+    `reason` says why it is suggested; None for one that was asked by an older version, which did not record it.
+    """
 
     id: int
     decision: Mapping[str, Value]
     context: Mapping[str, Value] | None = None
+    reason: Reason | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,386 @@
+"""Guards: where the next decision may be, so that trying it costs no more than was agreed.
+
+    NoGuard()                        everywhere
+    LargestStep(step, of)            near the status quo, or near the last decision
+    Floor(value, slack, confidence)  where the objective's value is at least so much, with so much probability
+    Guards((one, other, ...))        where each of several allows it
+
+A guard turns a `Situation` into `Limits`. Where nothing qualifies the status quo is asked. Guards hold for `ask`; a recommendation
+is not tried, and not guarded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from windward.basics import arguments
+from windward.basics.errors import ArgumentError, IncompatibleError, did_you_mean
+from windward.basics.speech import and_list, number, percent, shown
+from windward.beliefs.outlook import Outlook, outlook
+from windward.objectives.plain import Expected
+from windward.objectives.protocol import Aim, Objective, Speech, Targeting, Turning, unturned
+from windward.objectives.situation import Situation
+from windward.search.limits import Limits, together
+from windward.space import Space, Value
+from windward.space.parameters import Parameter
+from windward.trials.trials import Trials
+
+# Before enough has come back a floor can vouch for nothing but the status quo and what is this near to it, as a share of each
+# range: changes of this size are made without a model too.
+NEIGHBOURHOOD = 0.05
+# Results before which no model says what another decision would bring.
+FEWEST = 5
+
+
+@runtime_checkable
+class Guard(Protocol):
+    """Say where the next decision may be.
+
+    `title` is the guard in a few words. `needs_status_quo` where it cannot do without one. `check` refuses a space that it does
+    not go with, and an objective that it contradicts; `sign` is -1 where the study minimizes. `sentence` says the rule to a person.
+    """
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def needs_status_quo(self) -> bool: ...
+
+    def check(self, objective: Objective, space: Space, sign: float) -> None: ...
+
+    def __call__(self, situation: Situation) -> Limits: ...
+
+    def sentence(self, speech: Speech) -> str: ...
+
+
+@runtime_checkable
+class Several(Protocol):
+    """A guard that is made of others, of none perhaps."""
+
+    @property
+    def guards(self) -> Sequence[Guard]: ...
+
+
+def each_of(guard: Guard) -> tuple[Guard, ...]:
+    """Return the single guards that a guard is made of; none for `NoGuard`."""
+    if not isinstance(guard, Several):
+        return (guard,)
+    return tuple(single for one in guard.guards for single in each_of(one))
+
+
+def check_status_quo(call: str, guard: Guard, status_quo: object) -> None:
+    """Raise `IncompatibleError` where a guard needs a status quo and there is none."""
+    if status_quo is None and guard.needs_status_quo:
+        raise IncompatibleError(
+            f"{call}: the guard {shown(guard)} needs a status quo, a decision that is known to be safe; give "
+            "status_quo={...} when the study is made, or study.declare(status_quo={...})."
+        )
+
+
+@dataclass(frozen=True)
+class NoGuard:
+    """Everything may be asked."""
+
+    title: ClassVar[str] = "no guard"
+    needs_status_quo: ClassVar[bool] = False
+    guards: ClassVar[tuple[Guard, ...]] = ()
+
+    oriented = unturned
+
+    def check(self, objective: Objective, space: Space, sign: float) -> None:
+        """Take everything."""
+
+    def __call__(self, situation: Situation) -> Limits:
+        return Limits.anywhere(situation.trials.space)
+
+    def sentence(self, speech: Speech) -> str:
+        """Return the rule in words."""
+        return "Every decision may be asked."
+
+
+@dataclass(frozen=True)
+class LargestStep:
+    """No parameter moves farther than `step` from the status quo, or from the last decision.
+
+    `step` is a share of each range (of the logarithms' where a parameter has `log`), or a dict from names to steps in the
+    parameters' own units; what it does not name is free. A category may change, unless the dict names it with 0.
+    The last decision is the last that was asked and not lost; before the first, the last that was added, or the status quo.
+
+    >>> LargestStep({"price": 0.5}).of
+    'status_quo'
+    """
+
+    step: float | Mapping[str, float]
+    of: Literal["status_quo", "last"] = "status_quo"
+    title: ClassVar[str] = "largest step"
+    needs_status_quo: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        arguments.choice("LargestStep", "of", self.of, ("status_quo", "last"))
+        if not isinstance(self.step, Mapping):
+            share = arguments.number("LargestStep", "step", self.step, low=0.0, high=1.0, open_low=True)
+            object.__setattr__(self, "step", share)
+            return
+        if not self.step:
+            raise ArgumentError("LargestStep(step={}): name at least one decision, such as {'price': 0.5}.")
+        steps = {name: arguments.number("LargestStep", f"step[{name!r}]", size, low=0.0) for name, size in self.step.items()}
+        object.__setattr__(self, "step", steps)
+
+    def __hash__(self) -> int:
+        step = tuple(sorted(self.step.items())) if isinstance(self.step, Mapping) else self.step
+        return hash((step, self.of))
+
+    oriented = unturned
+
+    def check(self, objective: Objective, space: Space, sign: float) -> None:
+        """Refuse a step of what the space has not, and a category that is to move by a number."""
+        if not isinstance(self.step, Mapping):
+            return
+        for name, size in self.step.items():
+            if name not in space.decision:
+                near = did_you_mean(name, space.decision)
+                known = ", ".join(repr(each) for each in space.decision)
+                raise IncompatibleError(f"{shown(self)}: unknown decision {shown(name)}{near}; the space has {known}.")
+            if space.decision[name].choices and size != 0.0:
+                raise IncompatibleError(
+                    f"{shown(self)}: {name!r} is a category and has no distances; give {name!r}: 0 to keep it as it is, or "
+                    "leave it out to let it change."
+                )
+
+    def __call__(self, situation: Situation) -> Limits:
+        space = situation.trials.space
+        origin = situation.status_quo if self.of == "status_quo" else _last(situation)
+        assert origin is not None  # a guard that needs a status quo is not called without
+        limits = Limits.anywhere(space)
+        for name, parameter in space.decision.items():
+            columns = space.decision_columns[name]
+            edges = self._edges(name, parameter, origin[name])
+            if edges is not None:
+                limits.low[columns], limits.high[columns] = edges
+        return limits
+
+    def _edges(self, name: str, parameter: Parameter, value: Value) -> tuple[Tensor, Tensor] | None:
+        """Return how far the columns of a parameter may go, None where it is free."""
+        unit = torch.from_numpy(parameter.to_unit([value])[0])
+        if isinstance(self.step, Mapping):
+            size = self.step.get(name)
+            if size is None:
+                return None
+            if parameter.choices:
+                return unit, unit
+            below = float(value) - size
+            low = 0.0 if parameter.log and below <= 0.0 else float(parameter.to_unit([below])[0, 0])
+            high = float(parameter.to_unit([float(value) + size])[0, 0])
+            # What was done outside the bounds is not where a step begins.
+            return unit.new_tensor([low]).clamp(0.0, 1.0), unit.new_tensor([high]).clamp(0.0, 1.0)
+        if parameter.choices:
+            return None
+        return (unit - self.step).clamp(0.0, 1.0), (unit + self.step).clamp(0.0, 1.0)
+
+    def sentence(self, speech: Speech) -> str:
+        """Return the rule in words."""
+        origin = "the status quo" if self.of == "status_quo" else "the last decision"
+        if not isinstance(self.step, Mapping):
+            return f"No number moves by more than {percent(self.step)} of its range from {origin}."
+        moves = [f"{name} by more than {number(size)}" for name, size in self.step.items() if size > 0.0]
+        still = [name for name, size in self.step.items() if size == 0.0]
+        said = [f"No step from {origin} moves {' or '.join(moves)}."] if moves else []
+        if still:
+            said.append(f"{and_list(still).capitalize()} {'stay' if len(still) > 1 else 'stays'} as in {origin}.")
+        return " ".join(said)
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The objective's value is at least `value` with probability `confidence`, by the posterior of what has arrived.
+
+    Without a value the floor is what the status quo brings, less `slack`: what a try may cost. For an objective whose value
+    is a score, such as `Satisficing`, the floor is one of the average value. Until five results have come back there is no model to go by:
+    the status quo is asked, and what lies within a twentieth of each range of it.
+
+    >>> Floor(12.0, confidence=0.95).value
+    12.0
+    """
+
+    value: float | None = None
+    slack: float | None = None
+    confidence: float = 0.9
+    title: ClassVar[str] = "floor"
+    needs_status_quo: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        arguments.number("Floor", "confidence", self.confidence, low=0.0, high=1.0, open_low=True, open_high=True)
+        if (self.value is None) == (self.slack is None):
+            raise ArgumentError(
+                f"Floor(value={shown(self.value)}, slack={shown(self.slack)}): give either a value, or a slack: what a try may "
+                "cost against the status quo."
+            )
+        if self.value is not None:
+            object.__setattr__(self, "value", arguments.number("Floor", "value", self.value))
+        else:
+            slack = arguments.number("Floor", "slack", self.slack, low=0.0, open_low=True)
+            object.__setattr__(self, "slack", slack)
+
+    def oriented(self, sign: float) -> Floor:
+        """Return it with its value times `sign`."""
+        return self if sign > 0 or self.value is None else replace(self, value=-self.value)
+
+    def check(self, objective: Objective, space: Space, sign: float) -> None:
+        """Refuse a floor beyond an objective's target: whatever it allows would meet the target already."""
+        if self.value is None or not isinstance(objective, Targeting):
+            return
+        if sign * objective.target < sign * self.value:
+            side = "below" if sign > 0 else "above"
+            raise IncompatibleError(
+                f"{shown(self)} contradicts {shown(objective)}: what the floor allows meets the target of "
+                f"{number(objective.target)} already; give a floor {side} the target."
+            )
+
+    def __call__(self, situation: Situation) -> Limits:
+        space = situation.trials.space
+        assert situation.status_quo is not None  # a guard that needs a status quo is not called without
+        if situation.believed is None or len(situation.trials.arrived) < FEWEST:
+            return around(space, situation.status_quo, NEIGHBOURHOOD)
+        return replace(Limits.anywhere(space), margin=self._margin(situation))
+
+    def _margin(self, situation: Situation) -> Any:
+        aim, width = _aim(situation), NormalDist().inv_cdf(self.confidence)
+        believed = situation.believed
+        assert believed is not None and situation.status_quo is not None
+        posterior = believed.posterior if believed.arrived is None else believed.arrived
+        base = None
+        if self.value is None:
+            at = situation.trials.space.encode_decisions([situation.status_quo])
+            base = outlook(at, situation, aim, posterior)
+
+        def margin(x: Tensor) -> Tensor:
+            found = outlook(x, situation, aim, posterior)
+            gap, variance = self._above(found, base)
+            deviation = (variance + _unknown_contexts(found, base, situation.seen)).sqrt()
+            return (gap - width * deviation).to(x.device)
+
+        return margin
+
+    def _above(self, found: Outlook, base: Outlook | None) -> tuple[Tensor, Tensor]:
+        """Return how far decisions are above the floor, and the variance of that; `"b"` each."""
+        if base is None:
+            assert self.value is not None
+            return found.value - self.value, found.variance
+        assert self.slack is not None
+        variance = found.variance_beside(base)
+        if variance is None:  # whatever the correlation
+            same = (found.x == base.x).all(-1)
+            variance = torch.where(same, 0.0, (found.deviation + base.deviation).square())
+        return found.value - base.value + self.slack, variance
+
+    def sentence(self, speech: Speech) -> str:
+        """Return the rule in words."""
+        sure = f"with {percent(self.confidence)} probability"
+        if self.value is None:
+            worse = "less" if speech.sign > 0 else "more"
+            return f"A decision is asked only if {sure} it brings at most {number(self.slack)} {worse} than the status quo."
+        return f"A decision is asked only if {sure} it brings {number(self.value)} {speech.better}."
+
+
+@dataclass(frozen=True)
+class Guards:
+    """Several guards: a decision must be allowed by each.
+
+    >>> Guards((LargestStep(0.1), Floor(slack=2.0))).title
+    'largest step and floor'
+    """
+
+    guards: Sequence[Guard]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.guards, str) or not isinstance(self.guards, Sequence) or not self.guards:
+            raise ArgumentError(f"Guards({shown(self.guards)}): give several guards, such as (LargestStep(0.1), Floor(5.0)).")
+        for one in self.guards:
+            if isinstance(one, type) or not isinstance(one, Guard):
+                raise ArgumentError(f"Guards({shown(self.guards)}): {shown(one)} is no guard; give one such as LargestStep(0.1).")
+        object.__setattr__(self, "guards", tuple(self.guards))
+
+    @property
+    def title(self) -> str:
+        """The guards in a few words."""
+        return and_list([one.title for one in self.guards])
+
+    @property
+    def needs_status_quo(self) -> bool:
+        """Whether one of them cannot do without a status quo."""
+        return any(one.needs_status_quo for one in self.guards)
+
+    def oriented(self, sign: float) -> Guards:
+        """Return them with their outcome quantities times `sign`."""
+        return Guards(tuple(_turned(one, sign) for one in self.guards))
+
+    def check(self, objective: Objective, space: Space, sign: float) -> None:
+        """Refuse what one of them refuses."""
+        for one in self.guards:
+            one.check(objective, space, sign)
+
+    def __call__(self, situation: Situation) -> Limits:
+        return together(situation.trials.space, [one(situation) for one in self.guards])
+
+    def sentence(self, speech: Speech) -> str:
+        """Return the rules in words."""
+        return " ".join(one.sentence(speech) for one in self.guards)
+
+
+def around(space: Space, decision: Mapping[str, Value], share: float) -> Limits:
+    """Return limits that let numbers move by a share of their range from a decision, and no category change."""
+    limits = Limits.anywhere(space)
+    for name, parameter in space.decision.items():
+        columns = space.decision_columns[name]
+        unit = torch.from_numpy(parameter.to_unit([decision[name]])[0])
+        reach = 0.0 if parameter.choices else share
+        limits.low[columns], limits.high[columns] = (unit - reach).clamp(0.0, 1.0), (unit + reach).clamp(0.0, 1.0)
+    return limits
+
+
+def _aim(situation: Situation) -> Aim:
+    """Return what the floor is one of: the objective's value, or the average where that value is a score."""
+    if situation.aim is None or isinstance(situation.aim.objective, Targeting):
+        expected = Expected()
+        return Aim(expected, expected.bind(situation))
+    return situation.aim
+
+
+def _unknown_contexts(found: Outlook, base: Outlook | None, seen: int) -> Tensor:
+    """Return the variance of values by what is unknown of the contexts' distribution after `seen` of them; `"b"`.
+
+    Under a Dirichlet posterior of the weights, Var sum_i p_i m_i = sum_i p_i (m_i - m)^2 / (seen + 1).
+    """
+    values = found.means if base is None else found.means - base.means
+    weights = found.contexts.weights
+    spread = (values - (values @ weights)[:, None]).square() @ weights
+    return spread / (seen + 1.0)
+
+
+def _last(situation: Situation) -> Mapping[str, Value]:
+    trials: Trials = situation.trials
+    asked = [trial for trial in trials.rows if trial.asked_at is not None and trial.lost is None]
+    if asked:
+        return asked[-1].decision
+    added = [trial for trial in trials.rows if trial.asked_at is None and trial.told_at is not None]
+    if added:
+        return max(added, key=lambda trial: (trial.told_at, trial.id)).decision  # type: ignore[arg-type, return-value]
+    assert situation.status_quo is not None
+    return situation.status_quo
+
+
+def _turned(guard: Any, sign: float) -> Any:
+    if not isinstance(guard, Turning):
+        raise IncompatibleError(
+            f"{shown(guard)}: a study that minimizes must know how this guard turns; give it a method oriented(self, sign) that "
+            "returns it with its outcome quantities times sign (itself, where it has none)."
+        )
+    return guard.oriented(sign)
+
+
