@@ -83,4 +83,6 @@ def _guards(reason: Reason) -> list[str]:
     if not bound:
         verb = "does" if len(reason.guards) == 1 else "do"
         return [f"The {and_list([held.guard for held in reason.guards])} {verb} not bind it."]
-    return [f"The {and_list(bound)} {'bind' if len(bound) > 1 else 'binds'} it: without, another decision would be preferred."]
+    return [
+        f"The {and_list(bound)} {'bind' if len(bound) > 1 else 'binds'} it: without, another decision would be preferred."
+    ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from windward.basics.codec import encode
 from windward.trials.ledger import Ledger
 from windward.trials.reasons import Reason
-from windward.trials.records import Recommendation, Suggestion, Trial
+from windward.trials.records import Comparison, Recommendation, Suggestion, Trial
 
 if TYPE_CHECKING:  # records of trials need neither torch nor a fit
     from windward.present.snapshot import Source
@@ -47,10 +47,23 @@ def recommendation(found: Recommendation) -> dict[str, Any]:
         "allowed_shift": found.allowed_shift,
         "beyond": [{"kind": one.kind, "name": one.name, "limit": one.limit} for one in found.beyond],
         "best_tried": None if found.best_tried is None else _judged(found.best_tried),
+        "beside_status_quo": None if found.beside_status_quo is None else comparison(found.beside_status_quo),
         "unseen": {name: list(choices) for name, choices in found.unseen.items()},
         "contexts": [dict(context) for context in found.contexts],
         "reference": list(found.reference),
         "adversary": list(found.adversary),
+    }
+
+
+def comparison(found: Comparison) -> dict[str, Any]:
+    """Return two decisions side by side."""
+    return {
+        "first": _judged(found.first),
+        "second": _judged(found.second),
+        "difference": found.difference,
+        "interval": list(found.interval),
+        "probability": found.probability,
+        "corrected": found.corrected,
     }
 
 

@@ -11,7 +11,7 @@ from windward.basics.speech import ages, and_list, counted, number, percent
 from windward.objectives.protocol import Objective, Speaking, scored
 from windward.present.snapshot import Snapshot, Source
 from windward.space import Value
-from windward.trials.records import Beyond, Recommendation
+from windward.trials.records import Beyond, Comparison, Recommendation
 from windward.trials.trials import Trials
 
 # A context counts as moved by the adversary where its mean moves by this share of its spread, or a category's chance by
@@ -29,10 +29,12 @@ class Advice:
     protection: str
     basis: str
     warnings: tuple[str, ...] = ()  # what nobody has tried or seen
+    beside: str | None = None  # the status quo
 
     def lines(self) -> list[str]:
         """Return the sentences in order."""
-        return [self.decision, *self.warnings, self.value, self.interval, self.protection, self.basis]
+        beside = [] if self.beside is None else [self.beside]
+        return [self.decision, *self.warnings, self.value, self.interval, *beside, self.protection, self.basis]
 
 
 def advice(study: Source, found: Recommendation) -> list[str]:
@@ -51,7 +53,21 @@ def advised(study: Source, found: Recommendation) -> Advice:
         _protection_sentence(study, objective, found),
         basis(study.trials, study.now),
         tuple(warnings(found)),
+        None if found.beside_status_quo is None else compared(found.beside_status_quo),
     )
+
+
+def compared(found: Comparison) -> str:
+    """Return a comparison in one or two sentences."""
+    first, second = (
+        and_list([f"{name} {number(value)}" for name, value in one.decision.items()])
+        for one in (found.first, found.second)
+    )
+    low, high = (number(end) for end in found.interval)
+    more = "more" if found.difference >= 0 else "less"
+    said = f"{_capital(second)} is expected to bring {number(abs(found.difference))} {more} than {first}"
+    said += f" (a difference of {low} to {high} with 90 % probability)."
+    return f"{said} It is better with {percent(found.probability)} probability."
 
 
 def warnings(found: Recommendation) -> list[str]:

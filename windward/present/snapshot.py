@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, Protocol
 
 import torch
 
+from windward.basics.errors import ArgumentError
 from windward.contexts import Contexts
 from windward.journal import Event
 from windward.objectives.protocol import Speech
@@ -122,11 +123,22 @@ class Snapshot:
     def recommendation(
         self, call: str, *, decision: Values | None = None, context: Values | None = None
     ) -> Recommendation:
-        """Return the best decision, or an assessment of this one, in the user's words and units."""
-        return recommendation(self.assessment(call, decision=decision, context=context), self.trials, decision)
+        """Return the best decision, or an assessment of this one, in the user's words and units, beside the status quo."""
+        found = recommendation(self.assessment(call, decision=decision, context=context), self.trials, decision)
+        if self.status_quo is None or dict(found.decision) == dict(self.status_quo):
+            return found
+        return replace(found, beside_status_quo=self.comparison(call, None, decision, context=context))
 
-    def comparison(self, call: str, first: Values, second: Values, *, context: Values | None = None) -> Comparison:
-        """Return two decisions side by side, judged on the same draws."""
+    def comparison(
+        self, call: str, first: Values | None, second: Values | None, *, context: Values | None = None
+    ) -> Comparison:
+        """Return two decisions side by side, judged on the same draws: the status quo and the recommended one where None."""
+        first = self.status_quo if first is None else first
+        if first is None:
+            raise ArgumentError(
+                f"{call}(): this study has no status quo to compare with; give the first decision, or declare one with "
+                "study.declare(status_quo={...})."
+            )
         one, other = (self.assessment(call, decision=each, context=context) for each in (first, second))
         return compared(one, other, self.assessment(call, context=context), self.trials)
 

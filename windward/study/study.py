@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 
-from windward import papers
+from windward.auto import default_policy
 from windward.basics import arguments
 from windward.basics.codec import decode, encode, table_of
 from windward.basics.errors import ArgumentError, WindwardError
@@ -54,13 +54,14 @@ class Study:
     >>> study.trials[0].value
     1.93
 
-    `policy` left out is `papers.sbo_kde()`, or `papers.gp_ucb()` for a space without contexts. `journal` is a URL such
-    as `"sqlite:///shop.db"`, a journal, or None for one in memory. `clock` returns the time, a datetime with a time
-    zone, for studies that live by another clock than the machine's; give the same one to `Study.open`. `device` is where
-    the model is computed: `"cuda"` pays from some thousands of observations or tens of thousands of decisions.
-    `memory` is how many bytes a suggestion may take; one that needs more is refused before it starts. Left out, it is
-    4 GiB, or all that another device than the processor has. `status_quo` is what is done without the study, a whole
-    decision; `horizon` is how many trials it is meant to have. Both can be declared later: see `declare`.
+    `policy` left out is `papers.sbo_kde()`, or `papers.gp_ucb()` for a space without contexts, with a careful report on
+    imported history (`Report(caution="history")`). `journal` is a URL such as `"sqlite:///shop.db"`, a journal, or None for
+    one in memory. `clock` returns the time, a datetime with a time zone, for studies that live by another clock than the
+    machine's; give the same one to `Study.open`. `device` is where the model is computed: `"cuda"` pays from some thousands
+    of observations or tens of thousands of decisions. `memory` is how many bytes a suggestion may take; one that needs more
+    is refused before it starts. Left out, it is 4 GiB, or all that another device than the processor has. `status_quo` is
+    what is done without the study, a whole decision; `horizon` is how many trials it is meant to have. Both can be declared
+    later: see `declare`.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class Study:
         if not isinstance(space, Space):
             raise ArgumentError(f"Study(space={shown(space)}): give a Space.")
         if policy is None:
-            policy = papers.sbo_kde() if space.context else papers.gp_ucb()
+            policy = default_policy(space)
         check_policy("Study", policy)
         arguments.choice("Study", "direction", direction, ("maximize", "minimize"))
         seed = arguments.whole("Study", "seed", seed, low=0)
@@ -348,9 +349,15 @@ class Study:
         """Return the probability that no decision is better than the recommended one by more than `delta`."""
         return self.snapshot().settled("study.settled", arguments.number("study.settled", "delta", delta, low=0.0))
 
-    def compare(self, first: Values, second: Values, *, context: Values | None = None) -> Comparison:
-        """Return by how much the second decision is worth more than the first, and the probability that it is better."""
-        clean = [self.space.check_decision("study.compare", each) for each in (first, second)]
+    def compare(
+        self, first: Values | None = None, second: Values | None = None, *, context: Values | None = None
+    ) -> Comparison:
+        """Return by how much the second decision is worth more than the first, and the probability that it is better.
+
+        Without the first it is the status quo, without the second the recommended decision.
+        """
+        both = (first, second)
+        clean = [None if each is None else self.space.check_decision("study.compare", each) for each in both]
         given = self._check_given("study.compare", context)
         return self.snapshot().comparison("study.compare", clean[0], clean[1], context=given)
 

@@ -152,6 +152,7 @@ class Recommendation:
     beyond: tuple[Beyond, ...] = ()
     best_tried: Recommendation | None = None
     unseen: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    beside_status_quo: Comparison | None = None  # the status quo first, this decision second
     quantiles: tuple[float, ...] = field(default=(), repr=False)  # at 1/200, 2/200, ..., 199/200
     contexts: tuple[Mapping[str, Value], ...] = field(default=(), repr=False)
     reference: tuple[float, ...] = field(default=(), repr=False)
