@@ -37,7 +37,7 @@ from windward.trials.trials import Trials
 # deviation.
 SAMPLES = 1024
 # Deviations that are taken off where all results are history; see docs/trust.md for what others have cost.
-HISTORY = 1.25
+HISTORY = 1.5
 
 
 @dataclass(frozen=True)
