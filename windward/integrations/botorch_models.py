@@ -225,8 +225,8 @@ def seeded(seed: int) -> Iterator[None]:
 def quiet() -> Iterator[None]:
     """Silence advice about what is meant here.
 
-    Decisions are in the unit cube and contexts in their own units, however BoTorch would scale them. Covariances of contexts that
-    lie close together are singular up to rounding, and get the jitter that such matrices always get.
+    Decisions are in the unit cube and contexts in their own units, whatever BoTorch would prefer. Covariances of contexts
+    that lie close together are singular up to rounding; their jitter is expected.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputDataWarning)
