@@ -29,6 +29,7 @@ try:
     from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
     from gpytorch.models import GP
     from linear_operator.utils.cholesky import psd_safe_cholesky
+    from linear_operator.utils.warnings import NumericalWarning
 except ImportError as error:  # pragma: no cover - exercised in a subprocess without BoTorch
     raise MissingDependency("windward.integrations.botorch needs BoTorch: pip install 'windward[botorch]'.") from error
 
@@ -222,7 +223,12 @@ def seeded(seed: int) -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence BoTorch's advice about how data are scaled: decisions are in the unit cube, contexts in their own units."""
+    """Silence advice about what is meant here.
+
+    Decisions are in the unit cube and contexts in their own units, whatever BoTorch would prefer. Covariances of contexts
+    that lie close together are singular up to rounding; their jitter is expected.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputDataWarning)
+        warnings.simplefilter("ignore", NumericalWarning)
         yield
