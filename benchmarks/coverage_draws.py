@@ -61,7 +61,9 @@ class Draw:
         if self._kept.get("columns") is not c:  # a truth asks for the same contexts again and again
             waves, phases, heights = self._frequencies()
             b = phase(waves, c) + phases
-            self._kept.update(columns=c, waves=waves, across=np.concatenate([np.cos(b) * heights, -np.sin(b) * heights], -1))
+            self._kept.update(
+                columns=c, waves=waves, across=np.concatenate([np.cos(b) * heights, -np.sin(b) * heights], -1)
+            )
         a = phase(self._kept["waves"], d)
         along, across = np.concatenate([np.cos(a), np.sin(a)], -1), self._kept["across"]
         if along.ndim == 3:  # decisions upright, "m 1 2K": a table

@@ -38,7 +38,5 @@ def chosen(half: str, only: Sequence[str] = ()) -> list[Problem]:
     if wrong:
         raise SystemExit(f"--only {' '.join(wrong)}: not in the half {half!r}; give --half of the other one.")
     return [
-        problem
-        for name, problem in problems().items()
-        if held(name) == (half == "held") and (not only or name in only)
+        problem for name, problem in problems().items() if held(name) == (half == "held") and (not only or name in only)
     ]

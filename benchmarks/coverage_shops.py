@@ -286,9 +286,7 @@ def spares() -> Problem:
 
     return Problem(
         "spare-parts-on-shelf",
-        ww.Space(
-            decision={"parts": ww.Integer(0, 30)}, context={"failures": ww.Integer(0), "lead": ww.Real(0)}
-        ),
+        ww.Space(decision={"parts": ww.Integer(0, 30)}, context={"failures": ww.Integer(0), "lead": ww.Real(0)}),
         f,
         nature,
         Noise(4.0),

@@ -152,7 +152,12 @@ def greenhouse() -> Problem:
     return Problem(
         "greenhouse-four-settings",
         ww.Space(
-            decision={"heat": ww.Real(0, 30), "lamps": ww.Real(0, 1.5), "gas": ww.Real(0, 1.5), "damp": ww.Real(0.2, 1)},
+            decision={
+                "heat": ww.Real(0, 30),
+                "lamps": ww.Real(0, 1.5),
+                "gas": ww.Real(0, 1.5),
+                "damp": ww.Real(0.2, 1),
+            },
             context={"sun": ww.Real(0), "outside": ww.Real()},
         ),
         f,
@@ -376,4 +381,17 @@ def turbine() -> Problem:
     )
 
 
-WORKS = (doses, irrigation, battery, nurses, greenhouse, reactor, controller, sowing, overbooking, dam, antibiotic, turbine)
+WORKS = (
+    doses,
+    irrigation,
+    battery,
+    nurses,
+    greenhouse,
+    reactor,
+    controller,
+    sowing,
+    overbooking,
+    dam,
+    antibiotic,
+    turbine,
+)
