@@ -42,6 +42,8 @@ def check_library(options: Options) -> None:
         raise SystemExit("--caution: Report has no field 'caution' in this version; leave the option out.")
     if not options.old and not hasattr(ww.Recommendation, "between"):
         raise SystemExit("Recommendation has no between(level) in this version; give --old.")
+    if options.old and hasattr(ww.Recommendation, "between"):
+        raise SystemExit("--old: Recommendation has between(level) in this version; leave the option out.")
 
 
 def has_field(part: type, name: str) -> bool:
@@ -253,7 +255,7 @@ def comparisons(
     found = []
     for kind, (one, other) in pairs.items():
         before, after = problem.truth.values([one, other])
-        if before == after:
+        if abs(after - before) < 1e-9 * problem.best[2]:  # the same decision: neither is better
             continue
         given: Mapping[str, Any] = {"context": problem.given} if problem.given else {}
         said = study.compare(one, other, **given)
