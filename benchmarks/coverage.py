@@ -7,7 +7,8 @@
 
 `run` goes on where it stopped: what is in the file is not done again. Runs are kept in a file of their own (`--trails`): only
 asks can change them, so a change of the interval is measured on the same runs. `--old` measures a version whose recommendation
-has one interval and no `between(level)`. `--caution 0 1` recommends with each caution in turn, and compares nothing.
+has one interval and no `between(level)`. `--caution 0 1` recommends with each caution in turn; references and comparisons are
+left out then, unless `--full` asks for them.
 Problems are split by their names (`coverage_problems.py`): choose with one half, confirm once with the held one.
 """
 
@@ -26,12 +27,14 @@ from coverage_cases import MODES, SIZES, Options, Trails, check_library, played
 from coverage_problems import chosen, held, problems
 from coverage_report import page
 
+import windward as ww
+
 TRAILS = Path("bench-results/coverage-trails.jsonl")
 
 
 def commit() -> str:
-    """Return the commit that is measured, with a plus where the library differs from it."""
-    here = Path(__file__).resolve().parent.parent
+    """Return the commit of the library that is measured, with a plus where its files differ from it."""
+    here = Path(ww.__file__).resolve().parent.parent
 
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, check=True).stdout.strip()
@@ -54,6 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
         sizes=tuple(sorted(arguments.sizes)),
         old=arguments.old,
         cautions=tuple(arguments.caution) if arguments.caution else (None,),
+        full=arguments.full or not arguments.caution,
         commit=commit(),
     )
     check_library(options)
@@ -97,6 +101,14 @@ def report(arguments: argparse.Namespace) -> None:
         print(page(path.stem, records_in(path)))
 
 
+def caution(word: str) -> float | str:
+    """Return a caution as `Report` takes it: a number, or a word."""
+    try:
+        return float(word)
+    except ValueError:
+        return word
+
+
 def parser() -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = whole.add_subparsers(required=True)
@@ -111,7 +123,8 @@ def parser() -> argparse.ArgumentParser:
         if name == "run":
             verb.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES))
             verb.add_argument("--sizes", nargs="+", type=int, default=list(SIZES))
-            verb.add_argument("--caution", nargs="+", type=float, metavar="K")
+            verb.add_argument("--caution", nargs="+", type=caution, metavar="K")
+            verb.add_argument("--full", action="store_true")
             verb.add_argument("--old", action="store_true")
             verb.add_argument("--out", type=Path, required=True)
     verbs.add_parser("list", help=listed.__doc__).set_defaults(function=listed)

@@ -32,7 +32,8 @@ class Options:
 
     sizes: tuple[int, ...] = SIZES
     old: bool = False
-    cautions: tuple[float | None, ...] = (None,)
+    cautions: tuple[float | str | None, ...] = (None,)
+    full: bool = True  # with references and comparisons
     commit: str = ""
 
 
@@ -146,7 +147,7 @@ def played(problem: Problem, mode: str, seed: int, options: Options, trails: Tra
             if caution is not None:
                 study.use(replace(policy, report=replace(policy.report, caution=caution)))
             record = measured(problem, study, options)
-            if caution is None:
+            if options.full:
                 chances = [chance_of(problem, mode, seed, 2 * size + place) for place in range(2)]
                 record["references"] = references(problem, study, record["decision"], chances[0])
                 record["comparisons"] = comparisons(problem, study, record["decision"], chances[1])

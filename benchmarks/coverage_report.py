@@ -18,40 +18,43 @@ EXPECTED, OTHER, WIDEST = (0.87, 0.94, 0.80), (0.80, 1.0, 0.70), 2.2
 
 
 def page(title: str, records: Sequence[Record]) -> str:
-    """Return every table of one file as Markdown."""
+    """Return every table of one file as Markdown, those of each caution apart."""
     commits = ", ".join(f"{name} ({count})" for name, count in Counter(r["commit"] for r in records).items())
-    plain = [r for r in records if r["caution"] is None]
-    main = [r for r in plain if r["n"] in MAIN and not rare(r)]
     parts = [f"# Coverage: {title}", f"Commits (records): {commits}."]
-    if plain:
-        early, few = [r for r in plain if r["n"] == 15], [r for r in plain if r["n"] in MAIN and rare(r)]
-        parts += [
-            "## Classes: n = 30, 60, 120",
-            "Coverage in per cent with its binomial standard error. Score and width at 90 %: over those of Dirichlet weights "
-            "with f at its posterior mean, and over the width with f known.",
-            class_table(main),
-            "## Overall",
-            pooled_table(main, ("n = 30, 60, 120", lambda r: r["n"] in MAIN)),
-            pooled_table(plain, *((f"n = {n}", lambda r, n=n: r["n"] == n and not rare(r)) for n in MAIN)),
-            "## n = 15",
-            pooled_table(early, ("n = 15", lambda r: True)),
-            "## A category seen fewer than three times",
-            pooled_table(
-                few, *((f"seen {times} times", lambda r, t=times: r["least"] == t) for times in range(SIGHTINGS))
-            ),
-            "## References at 90 %",
-            reference_table(main),
-            "## Probability of improvement",
-            reliability(plain),
-            "## Regret",
-            regret_table(plain, "n"),
-            seconds_line(plain),
-            "## What is missed",
-            shortcomings(main),
-        ]
-    if len(plain) < len(records):
-        parts += ["## Caution", regret_table([r for r in records if r["caution"] is not None], "caution")]
+    cautions = sorted({r["caution"] for r in records}, key=str)
+    for caution in cautions:
+        if caution is not None:
+            parts.append(f"# Caution {caution}")
+        parts += sections([r for r in records if r["caution"] == caution])
+    if len(cautions) > 1:
+        parts += ["# Regret by caution", regret_table(records, "caution")]
     return "\n\n".join(parts) + "\n"
+
+
+def sections(records: Sequence[Record]) -> list[str]:
+    """Return the tables of one caution; those that need references or comparisons where there are any."""
+    main = [r for r in records if r["n"] in MAIN and not rare(r)]
+    early, few = [r for r in records if r["n"] == 15], [r for r in records if r["n"] in MAIN and rare(r)]
+    seen = [(f"seen {times} times", lambda r, times=times: r["least"] == times) for times in range(SIGHTINGS)]
+    referred = [r for r in main if "references" in r]
+    parts = [
+        "## Classes: n = 30, 60, 120",
+        "Coverage in per cent with its binomial standard error. Score and width at 90 %: over those of Dirichlet weights with "
+        "f at its posterior mean, and over the width with f known.",
+        class_table(main),
+        "## Overall",
+        pooled_table(main, ("n = 30, 60, 120", lambda r: True)),
+        pooled_table(main, *((f"n = {n}", lambda r, n=n: r["n"] == n) for n in MAIN)),
+    ]
+    if early:
+        parts += ["## n = 15", pooled_table(early, ("n = 15", lambda r: True))]
+    if few:
+        parts += ["## A category seen fewer than three times", pooled_table(few, *seen)]
+    if referred:
+        parts += ["## References at 90 %", reference_table(referred)]
+    parts += ["## Probability of improvement", reliability(records)]
+    parts += ["## Regret", regret_table(records, "n"), seconds_line(records), "## What is missed", shortcomings(main)]
+    return parts
 
 
 def rare(record: Record) -> bool:
@@ -147,10 +150,10 @@ COLUMNS = ("cases", "50", "80", "90", "95", "worse / better")
 def class_table(records: Sequence[Record]) -> str:
     rows = []
     for (name, mode), some in classes(records).items():
-        ratios = (
-            f"{mean_score(some) / mean_score(some, 'mean'):.2f}",
-            f"{mean_width(some) / mean_width(some, 'known'):.2f}",
-        )
+        ratios = ["-", "-"]
+        if all("references" in r for r in some):
+            score_ratio = mean_score(some) / mean_score(some, "mean")
+            ratios = [f"{score_ratio:.2f}", f"{mean_width(some) / mean_width(some, 'known'):.2f}"]
         rows.append([name, mode, kind_of(some[0]), *figures(some), *ratios, f"{np.mean(regrets(some)):.3f}"])
     return table(["problem", "mode", "objective", *COLUMNS, "score", "width", "regret"], rows)
 
@@ -191,7 +194,7 @@ def reliability(records: Sequence[Record]) -> str:
         for one in record.get("comparisons", ()):
             said.setdefault(one["kind"], []).append((one["probability"], one["better"]))
     if not said:
-        return "This version compares nothing."
+        return "Nothing was compared."
     rows = []
     for kind, some in {**said, "all": [one for each in said.values() for one in each]}.items():
         for low in range(10):
@@ -213,7 +216,7 @@ def regret_table(records: Sequence[Record], by: str) -> str:
     rows = []
     for mode in ("history", "run"):
         some = [r for r in records if r["mode"] == mode]
-        for step in sorted({r[by] for r in some}):
+        for step in sorted({r[by] for r in some}, key=lambda step: (isinstance(step, str), step or 0.0)):
             these = classes([r for r in some if r[by] == step]).values()
             means = [float(np.mean(regrets(one))) for one in these]
             usual = [float(np.mean(usual_regrets(one))) for one in these]
@@ -221,7 +224,7 @@ def regret_table(records: Sequence[Record], by: str) -> str:
             lost = np.mean([x > y for one in these for x, y in zip(regrets(one), usual_regrets(one), strict=True)])
             cells = np.mean(means), np.mean(worst), np.mean(usual)
             count = str(sum(map(len, these)))
-            rows.append([mode, f"{step:g}", count, *(f"{cell:.4f}" for cell in cells), f"{100 * lost:.0f} %"])
+            rows.append([mode, str(step), count, *(f"{cell:.4f}" for cell in cells), f"{100 * lost:.0f} %"])
     head = [
         "mode",
         by,
@@ -251,7 +254,7 @@ def shortcomings(records: Sequence[Record]) -> str:
     lines = []
     for kinds, (low, high, worst) in ((("Expected",), EXPECTED), (("CVaR",), OTHER), (("Robust",), OTHER)):
         some = [r for r in records if kind_of(r) in kinds]
-        wide = width_ratios(some)
+        wide = width_ratios([r for r in some if "references" in r])
         if wide and geometric(wide) > WIDEST:
             lines.append(f"{kinds[0]}: on average {geometric(wide):.2f} times the width with f known, above {WIDEST}.")
         if some and not low <= covered(some, "0.9") <= high:
@@ -261,6 +264,6 @@ def shortcomings(records: Sequence[Record]) -> str:
         for (name, mode), one in classes(some).items():
             if covered(one, "0.9") < worst:
                 lines.append(f"{name}, {mode}: {100 * covered(one, '0.9'):.0f} %, below {100 * worst:.0f}.")
-            if mean_score(one) >= mean_score(one, "mean"):
+            if all("references" in r for r in one) and mean_score(one) >= mean_score(one, "mean"):
                 lines.append(f"{name}, {mode}: the score is not better than with Dirichlet weights alone.")
     return "\n".join(f"- {line}" for line in lines) or "Nothing."
