@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ Record = dict[str, Any]
 LEVELS = ("0.5", "0.8", "0.9", "0.95")
 # Main sizes are pooled; fewer sightings of a category than this stand apart; a bin of fewer cases proves nothing.
 MAIN, SIGHTINGS, FULL_BIN = (30, 60, 120), 3, 50
+MOST_OFF = 10.0  # points
 # What must be shown at 90 %: overall and in the worst class, by objective; the widest mean width in widths with f known.
 EXPECTED, OTHER, WIDEST = (0.87, 0.94, 0.80), (0.80, 1.0, 0.70), 2.2
 
@@ -47,12 +49,12 @@ def sections(records: Sequence[Record]) -> list[str]:
         pooled_table(main, *((f"n = {n}", lambda r, n=n: r["n"] == n) for n in MAIN)),
     ]
     if early:
-        parts += ["## n = 15", pooled_table(early, ("n = 15", lambda r: True))]
+        parts += ["## n = 15", pooled_table(early, ("n = 15", lambda r: True)), reliability(early)]
     if few:
         parts += ["## A category seen fewer than three times", pooled_table(few, *seen)]
     if referred:
         parts += ["## References at 90 %", reference_table(referred)]
-    parts += ["## Probability of improvement", reliability(records)]
+    parts += ["## Probability of improvement", reliability(main)]
     parts += ["## Regret", regret_table(records, "n"), seconds_line(records), "## What is missed", shortcomings(main)]
     return parts
 
@@ -187,28 +189,65 @@ def reference_table(records: Sequence[Record]) -> str:
     return table([*head, "width, geometric mean", "mean", "widest class"], rows)
 
 
-def reliability(records: Sequence[Record]) -> str:
-    """Return stated probabilities in bins of 0.1 beside how often they came true, and Brier scores."""
+@dataclass(frozen=True)
+class Bin:
+    """Stated probabilities of one kind of pair within a tenth, and how often they came true."""
+
+    kind: str
+    tenth: int
+    stated: Sequence[float]
+    true: Sequence[bool]
+
+    @property
+    def off(self) -> float:
+        """How far, in points, the share that came true lies above what was said."""
+        return 100.0 * (float(np.mean(self.true)) - float(np.mean(self.stated)))
+
+    @property
+    def wrong(self) -> bool:
+        """Whether it is off by more than ten points on enough cases."""
+        return abs(self.off) > MOST_OFF and len(self.true) >= FULL_BIN
+
+    @property
+    def label(self) -> str:
+        """The tenth in words."""
+        return f"{self.tenth / 10:.1f} to {self.tenth / 10 + 0.1:.1f}"
+
+
+def stated_of(records: Sequence[Record]) -> dict[str, list[tuple[float, bool]]]:
+    """Return what was said of each kind of pair, and whether the second was better; all of them last."""
     said: dict[str, list[tuple[float, bool]]] = {}
     for record in records:
         for one in record.get("comparisons", ()):
             said.setdefault(one["kind"], []).append((one["probability"], one["better"]))
-    if not said:
-        return "Nothing was compared."
+    return said and {**said, "all": [one for each in said.values() for one in each]}
+
+
+def bins(kind: str, some: Sequence[tuple[float, bool]]) -> list[Bin]:
+    found = []
+    for tenth in range(10):
+        here = [one for one in some if min(int(one[0] * 10), 9) == tenth]
+        if here:
+            found.append(Bin(kind, tenth, *zip(*here, strict=True)))
+    return found
+
+
+def brier(some: Sequence[tuple[float, bool]]) -> tuple[float, float]:
+    """Return the Brier score of what was said, and that of the base rate."""
+    stated, true = np.array([p for p, _ in some]), np.array([b for _, b in some], dtype=float)
+    return float(np.mean((stated - true) ** 2)), float(true.mean() * (1 - true.mean()))
+
+
+def reliability(records: Sequence[Record]) -> str:
+    """Return stated probabilities in bins of 0.1 beside how often they came true, and Brier scores."""
     rows = []
-    for kind, some in {**said, "all": [one for each in said.values() for one in each]}.items():
-        for low in range(10):
-            inside_bin = [one for one in some if min(int(one[0] * 10), 9) == low]
-            if inside_bin:
-                stated, true = np.mean([p for p, _ in inside_bin]), [b for _, b in inside_bin]
-                off = 100 * (float(np.mean(true)) - stated)
-                mark = " **" if abs(off) > 10.0 and len(true) >= FULL_BIN else ""
-                said_here = f"{low / 10:.1f} to {low / 10 + 0.1:.1f}", str(len(true)), f"{100 * stated:.0f}"
-                rows.append([kind, *said_here, share(true), f"{off:+.0f}{mark}"])
-        stated, true = np.array([p for p, _ in some]), np.array([b for _, b in some], dtype=float)
-        brier, base = float(np.mean((stated - true) ** 2)), float(true.mean() * (1 - true.mean()))
-        rows.append([kind, "Brier", str(len(some)), f"{brier:.3f}", f"base rate {base:.3f}", ""])
-    return table(["pair", "said", "cases", "mean said", "true", "off"], rows)
+    for kind, some in stated_of(records).items():
+        for one in bins(kind, some):
+            said = one.label, str(len(one.true)), f"{100 * np.mean(one.stated):.0f}"
+            rows.append([kind, *said, share(one.true), f"{one.off:+.0f}{' (!)' if one.wrong else ''}"])
+        score, base = brier(some)
+        rows.append([kind, "Brier", str(len(some)), f"{score:.3f}", f"base rate {base:.3f}", ""])
+    return table(["pair", "said", "cases", "mean said", "true", "off"], rows) if rows else "Nothing was compared."
 
 
 def regret_table(records: Sequence[Record], by: str) -> str:
@@ -266,4 +305,11 @@ def shortcomings(records: Sequence[Record]) -> str:
                 lines.append(f"{name}, {mode}: {100 * covered(one, '0.9'):.0f} %, below {100 * worst:.0f}.")
             if all("references" in r for r in one) and mean_score(one) >= mean_score(one, "mean"):
                 lines.append(f"{name}, {mode}: the score is not better than with Dirichlet weights alone.")
+    for kind, some in stated_of(records).items():
+        for one in bins(kind, some):
+            if one.wrong:
+                lines.append(f"{kind}, said {one.label}: off by {one.off:+.0f} points in {len(one.true)} cases.")
+        score, base = brier(some)
+        if score >= base:
+            lines.append(f"{kind}: Brier score {score:.3f}, not below the base rate's {base:.3f}.")
     return "\n".join(f"- {line}" for line in lines) or "Nothing."

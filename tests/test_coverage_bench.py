@@ -167,6 +167,16 @@ def test_the_interval_score_charges_what_is_missed():
     assert tables.score([1.0, 2.0], 2.5) == pytest.approx(1.0 + 20.0 * 0.5)
 
 
+def test_probabilities_are_binned_and_judged():
+    said = [(0.95, i < 60) for i in range(100)] + [(0.05, False)] * 40
+    records = [{"comparisons": [{"kind": "advice", "probability": p, "better": b}]} for p, b in said]
+    low, high = tables.bins("advice", tables.stated_of(records)["advice"])
+    assert (len(low.true), low.wrong) == (40, False)
+    assert high.off == pytest.approx(-35.0) and high.wrong
+    assert tables.brier(said)[0] == pytest.approx((60 * 0.05**2 + 40 * 0.95**2 + 40 * 0.05**2) / 140)
+    assert "(!)" in tables.reliability(records)
+
+
 def test_a_run_is_asked_again_as_it_was_played(tmp_path):
     problem = listed.problems()["ices-known-temperature"]
     rows = cases.trail(problem, 0, 12)
