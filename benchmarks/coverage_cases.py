@@ -137,7 +137,7 @@ def played(problem: Problem, mode: str, seed: int, options: Options, trails: Tra
     """
     most = max(options.sizes)
     rows = history(problem, seed, most) if mode == "history" else trails.rows(problem, seed, most)
-    policy = replace(problem.policy, design=ww.RandomDesign())
+    policy = replayed(problem)
     study = ww.Study(problem.space, policy, seed=seed, direction=problem.direction)  # type: ignore[arg-type]
     done = 0
     for size in options.sizes:
@@ -153,6 +153,11 @@ def played(problem: Problem, mode: str, seed: int, options: Options, trails: Tra
                 record["comparisons"] = comparisons(problem, study, record["decision"], chances[1])
             named = {"problem": problem.name, "mode": mode, "n": size, "seed": seed, "caution": caution}
             yield named | {"commit": options.commit} | record
+
+
+def replayed(problem: Problem) -> ww.Policy:
+    """Return the problem's policy with a design that does not end: it asks at once what is fixed, and recommends the same."""
+    return replace(problem.policy, design=ww.RandomDesign())
 
 
 def feed(problem: Problem, study: ww.Study, mode: str, rows: Sequence[ww.Past]) -> None:

@@ -177,15 +177,19 @@ def test_probabilities_are_binned_and_judged():
     assert "(!)" in tables.reliability(records)
 
 
-def test_a_run_is_asked_again_as_it_was_played(tmp_path):
+def test_a_run_is_asked_again_as_it_was_played():
     problem = listed.problems()["ices-known-temperature"]
     rows = cases.trail(problem, 0, 12)
-    study = ww.Study(problem.space, problem.policy, seed=5)
-    study.use(ww.Policy(context_model=ww.KernelDensity(), design=ww.RandomDesign()))
-    cases.feed(problem, study, "run", rows)
-    assert [dict(trial.decision) for trial in study.trials] == [dict(row.decision) for row in rows]
-    assert all(trial.asked_at is not None and "temperature" in trial.context_planned for trial in study.trials)
-    assert [trial.value for trial in study.trials] == [row.value for row in rows]
+    first, again = (ww.Study(problem.space, policy, seed=0) for policy in (problem.policy, cases.replayed(problem)))
+    for row in rows:
+        asked = first.ask(context={"temperature": row.context["temperature"]})
+        assert dict(asked.decision) == dict(row.decision)
+        first.tell(asked.id, row.value, context=row.context)
+    cases.feed(problem, again, "run", rows)
+    assert [dict(trial.decision) for trial in again.trials] == [dict(row.decision) for row in rows]
+    assert all(trial.asked_at is not None and "temperature" in trial.context_planned for trial in again.trials)
+    one, other = (study.recommend(context=problem.given) for study in (first, again))
+    assert one.decision == other.decision and one.interval == other.interval
 
 
 def test_a_tiny_run_is_resumed_and_reported(tmp_path, capsys):
