@@ -41,6 +41,9 @@ Normals: TypeAlias = Callable[[Tensor], tuple[Tensor, Tensor]]
 # Before enough has come back a floor can vouch for nothing but the status quo and what is this near to it, as a share of each
 # range: changes of this size are made without a model too.
 NEIGHBOURHOOD = 0.025
+# A floor vouches for nothing farther from what has come back than this share of a range: a model of values that were all seen in one
+# corner does not know how deep the next one is.
+REACH = 0.1
 # Results before which no model says what another decision would bring.
 FEWEST = 5
 # Where the objective is no average, every so many of the plausible posteriors are looked at.
@@ -104,6 +107,7 @@ class Floor:
         """Return by how much the probability of the floor is above the confidence, as a function of decisions."""
         assert situation.status_quo is not None
         base = situation.trials.space.encode_decisions([situation.status_quo])[0] if self.value is None else None
+        distance = _from_tried(situation)
         above = _averaged(situation, base) if _averages(situation) else _to_first_order(situation, base)
         least = -(self.slack or 0.0) if self.value is None else self.value
 
@@ -112,7 +116,8 @@ class Floor:
                 mean, variance = above(x)
                 deviation = variance.sqrt().clamp_min(1e-300)
                 chance = 0.5 * torch.erfc((least - mean) / deviation / 2.0**0.5)
-                return (chance.mean(0) - self.confidence).to(x.device)
+                sure = (chance.mean(0) - self.confidence).to(x.device)
+            return torch.minimum(sure, REACH - distance(x))
 
         return margin
 
@@ -123,6 +128,18 @@ class Floor:
             worse = "less" if speech.sign > 0 else "more"
             return f"A decision is asked only if {sure} it brings at most {number(self.slack)} {worse} than the status quo."
         return f"A decision is asked only if {sure} it brings {number(self.value)} {speech.better}."
+
+
+def _from_tried(situation: Situation) -> Function:
+    """Return how far decisions are from one that came back, in the number that differs most; categories count as the model has them."""
+    space, tried = situation.trials.space, situation.trials.dataset.x.cpu()
+    numbers = torch.ones(space.decision_width, dtype=torch.bool)
+    for name, parameter in space.decision.items():
+        numbers[space.decision_columns[name]] = not parameter.choices
+    if not bool(numbers.any()):
+        return lambda x: torch.zeros(len(x), dtype=torch.float64)
+    known = torch.unique(tried[:, numbers], dim=0)
+    return lambda x: torch.cdist(x.detach()[:, numbers], known, p=torch.inf).amin(1)
 
 
 def _averages(situation: Situation) -> bool:
