@@ -194,9 +194,7 @@ def _blend() -> World:
         {"grade": ww.Real(-2, 2)},
         [ww.Linear({"a": 1.0, "b": 1.0}, upper=1.2)],
     )
-    return World(
-        space, value, lambda r: {"grade": _clipped(r, 0, 0.7, -2, 2)}, 0.15, {"a": 0.15, "b": 0.2}
-    )
+    return World(space, value, lambda r: {"grade": _clipped(r, 0, 0.7, -2, 2)}, 0.15, {"a": 0.15, "b": 0.2})
 
 
 def _brake() -> World:

@@ -46,7 +46,11 @@ def play(name: str, label: str, seed: int, rounds: int = ROUNDS) -> dict[str, An
     world = WORLDS[name]()
     policy = guards_of(world)[label]
     study = ww.Study(
-        world.space, policy, seed=seed, direction=world.direction, status_quo=world.status_quo  # type: ignore[arg-type]
+        world.space,
+        policy,
+        seed=seed,
+        direction=world.direction,
+        status_quo=world.status_quo,  # type: ignore[arg-type]
     )
     chance, began = Random(f"{name} {seed}"), time.perf_counter()
     truths, kinds = [], []
@@ -104,7 +108,10 @@ def table(runs: Path, out: Path | None) -> None:
         for label, runs_of in by.items():
             found.setdefault(name, {})[label] = {
                 "runs": len(runs_of),
-                **{field: round(mean(one[field] for one in runs_of), 4) for field in ("below", "regret", "last", "status_quo")},
+                **{
+                    field: round(mean(one[field] for one in runs_of), 4)
+                    for field in ("below", "regret", "last", "status_quo")
+                },
             }
     labels = list(dict.fromkeys(label for by in found.values() for label in by))
     found["all"] = {

@@ -193,7 +193,6 @@ def modules(*rooms):
 DEFAULTS = {field.default_factory.__name__ for field in fields(ww.Policy) if field.default_factory is not MISSING}
 NAMED = {
     "policy.py": {*DEFAULTS, "PosteriorMean"},
-    "suggest/assess.py": {"PosteriorMean"},
     "suggest/suggest.py": {"Hyperparameters"},
     "study/ask.py": {"Hyperparameters"},
     "study/reading.py": {"Hyperparameters"},

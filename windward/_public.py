@@ -31,7 +31,8 @@ from windward.objectives.situation import Situation
 from windward.parts import from_json, to_json
 from windward.policy import Policy, Report
 from windward.rules.contexts import HighestImprovement, MostUncertain, Nature, Uniform
-from windward.rules.guards import Floor, Guards, LargestStep, NoGuard
+from windward.rules.floor import Floor
+from windward.rules.guards import Guards, LargestStep, NoGuard
 from windward.search.acquisition import Acquisition
 from windward.search.design import RandomDesign, Sobol
 from windward.search.grid import OverGrid

@@ -9,7 +9,7 @@ For an expectation this is exact, with q the contexts' weights. For two decision
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -57,6 +57,15 @@ class Outlook:
         """Standard deviation of the values by what is unknown of f; `"b"`."""
         return self.variance.sqrt()
 
+    def under(self, posterior: Posterior) -> Outlook:
+        """Return the same decisions and weights under another posterior; to first order the values move with its means."""
+        if posterior is self.posterior:
+            return self
+        with torch.no_grad():
+            means = posterior.means(self.x, self.contexts.points)
+        value = self.value + (self.pull * (means - self.means)).sum(-1)
+        return replace(self, value=value, means=means, posterior=posterior)
+
     def variance_beside(self, other: Outlook) -> Tensor | None:
         """Return the variance of these values less that of one other decision; `"b"`, None where the model cannot say."""
         between = self._covariance(other)
@@ -64,7 +73,9 @@ class Outlook:
 
     def _covariance(self, other: Outlook) -> Tensor | None:
         """Return the covariance with the values of other decisions; None where the model does not know it, or it takes long."""
-        used = ((self.pull != 0.0).any(0) | (other.pull != 0.0).any(0)).nonzero()[:, 0]  # an adversary may sit on few contexts
+        used = ((self.pull != 0.0).any(0) | (other.pull != 0.0).any(0)).nonzero()[
+            :, 0
+        ]  # an adversary may sit on few contexts
         if not isinstance(self.posterior, Comparing) or len(used) > JOINT:
             return None
         one = (self.x, self.pull[:, used])
@@ -75,7 +86,7 @@ class Outlook:
 def outlook(x: Tensor, situation: Situation, aim: Aim, posterior: Posterior) -> Outlook:
     """Return what decisions `"b d"` are expected to bring by an objective, under a posterior."""
     contexts, averages = situation.contexts, isinstance(aim.objective, Averaging)
-    contexts = fewer(contexts) if averages else contexts
+    contexts = contexts.fewer(JOINT) if averages else contexts
     points = contexts.points
     x = x.detach().to(points.device)
     with torch.no_grad():
@@ -100,12 +111,3 @@ def probability_below(gap: float, deviation: float) -> float:
     if deviation <= 0.0:
         return 0.5 if gap == 0.0 else float(gap < 0.0)
     return 0.5 * math.erfc(gap / deviation / math.sqrt(2.0))
-
-
-def fewer(contexts: Contexts, most: int = JOINT) -> Contexts:
-    """Return at most so many contexts, evenly by their weights; the same where there are no more."""
-    if len(contexts) <= most:
-        return contexts
-    steps = (torch.arange(most, dtype=torch.float64, device=contexts.weights.device) + 0.5) / most
-    place = torch.searchsorted(contexts.weights.cumsum(0), steps).clamp_max(len(contexts) - 1)
-    return Contexts.uniform(contexts.points[place])

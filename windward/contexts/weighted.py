@@ -100,6 +100,18 @@ class Contexts:
             return self.weights.expand(count, -1)
         return self.unknown.drawn(count, len(self), generator).to(self.weights)
 
+    def fewer(self, most: int) -> Contexts:
+        """Return at most so many contexts, evenly by their weights; the same where there are no more.
+
+        >>> Contexts.uniform(torch.arange(9.0)[:, None]).fewer(3).points.flatten()
+        tensor([1., 4., 7.], dtype=torch.float64)
+        """
+        if len(self) <= most:
+            return self
+        steps = (torch.arange(most, dtype=torch.float64, device=self.weights.device) + 0.5) / most
+        place = torch.searchsorted(self.weights.cumsum(0), steps).clamp_max(len(self) - 1)
+        return Contexts(self.points[place], torch.full_like(steps, 1.0 / most))
+
     def draw(self, generator: torch.Generator) -> Tensor:
         """Return one point drawn by the weights; `"k"`. The generator is the processor's."""
         return self.points[int(torch.multinomial(self.weights.cpu(), 1, generator=generator))]

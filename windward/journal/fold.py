@@ -23,6 +23,7 @@ from windward.space import Categorical, Integer, Linear, Real
 from windward.space.parameters import Value
 from windward.space.space import Space, accepted_before
 from windward.trials.ledger import Ledger
+from windward.trials.reasons import reason_of
 from windward.trials.records import Trial
 
 Part = TypeVar("Part")
@@ -195,6 +196,7 @@ class History:
         arguments.flag("body", "kept", body["kept"])
         _text(body["versions"]["windward"])
         self.space.check_decision("body", body["fixed"], partial=True)
+        reason_of(body["reason"], body["guards"])
         self._grow(
             event,
             Trial(

@@ -55,7 +55,13 @@ class Situation:
     horizon: int | None = None  # trials the study is meant to have
     status_quo: Mapping[str, Value] | None = None  # what is done without the study
     radius: float | None = None  # given with the ask, in place of the objective's own
-    aim: Aim | None = None  # the policy's objective, bound: once the others have been asked, a guard is
+    aim: Aim | None = None  # the policy's objective, bound; set where a guard is asked
+    plausible: tuple[
+        Posterior, ...
+    ] = ()  # other posteriors that the data allow, equally probable; set where a guard is asked
+    judged: Contexts | None = (
+        None  # the contexts seen, with what is unknown of their weights; set where a guard is asked
+    )
 
     @property
     def posterior(self) -> Posterior:

@@ -1,7 +1,8 @@
 """Rules beside the objective: which context to evaluate, and where the next decision may be."""
 
 from windward.rules.contexts import ContextRule, HighestImprovement, MostUncertain, Nature, Uniform
-from windward.rules.guards import Floor, Guard, Guards, LargestStep, NoGuard
+from windward.rules.floor import Floor
+from windward.rules.guards import Guard, Guards, LargestStep, NoGuard
 
 # The parts of this room.
 PARTS: tuple[type, ...] = (

@@ -2,7 +2,7 @@
 
     NoGuard()                        everywhere
     LargestStep(step, of)            near the status quo, or near the last decision
-    Floor(value, slack, confidence)  where the objective's value is at least so much, with so much probability
+    Floor(value, slack, confidence)  where the objective's value is at least so much, with so much probability: `floor.py`
     Guards((one, other, ...))        where each of several allows it
 
 A guard turns a `Situation` into `Limits`. Where nothing qualifies the status quo is asked. Guards hold for `ask`; a recommendation
@@ -12,8 +12,7 @@ is not tried, and not guarded.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from statistics import NormalDist
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import torch
@@ -22,20 +21,12 @@ from torch import Tensor
 from windward.basics import arguments
 from windward.basics.errors import ArgumentError, IncompatibleError, did_you_mean
 from windward.basics.speech import and_list, number, percent, shown
-from windward.beliefs.outlook import Outlook, outlook
-from windward.objectives.plain import Expected
-from windward.objectives.protocol import Aim, Objective, Speech, Targeting, Turning, unturned
+from windward.objectives.protocol import Objective, Speech, Turning, unturned
 from windward.objectives.situation import Situation
 from windward.search.limits import Limits, together
 from windward.space import Space, Value
 from windward.space.parameters import Parameter
 from windward.trials.trials import Trials
-
-# Before enough has come back a floor can vouch for nothing but the status quo and what is this near to it, as a share of each
-# range: changes of this size are made without a model too.
-NEIGHBOURHOOD = 0.05
-# Results before which no model says what another decision would bring.
-FEWEST = 5
 
 
 @runtime_checkable
@@ -129,7 +120,9 @@ class LargestStep:
             return
         if not self.step:
             raise ArgumentError("LargestStep(step={}): name at least one decision, such as {'price': 0.5}.")
-        steps = {name: arguments.number("LargestStep", f"step[{name!r}]", size, low=0.0) for name, size in self.step.items()}
+        steps = {
+            name: arguments.number("LargestStep", f"step[{name!r}]", size, low=0.0) for name, size in self.step.items()
+        }
         object.__setattr__(self, "step", steps)
 
     def __hash__(self) -> int:
@@ -197,113 +190,25 @@ class LargestStep:
 
 
 @dataclass(frozen=True)
-class Floor:
-    """The objective's value is at least `value` with probability `confidence`, by the posterior of what has arrived.
-
-    Without a value the floor is what the status quo brings, less `slack`: what a try may cost. For an objective whose value
-    is a score, such as `Satisficing`, the floor is one of the average value. Until five results have come back there is no model to go by:
-    the status quo is asked, and what lies within a twentieth of each range of it.
-
-    >>> Floor(12.0, confidence=0.95).value
-    12.0
-    """
-
-    value: float | None = None
-    slack: float | None = None
-    confidence: float = 0.9
-    title: ClassVar[str] = "floor"
-    needs_status_quo: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        arguments.number("Floor", "confidence", self.confidence, low=0.0, high=1.0, open_low=True, open_high=True)
-        if (self.value is None) == (self.slack is None):
-            raise ArgumentError(
-                f"Floor(value={shown(self.value)}, slack={shown(self.slack)}): give either a value, or a slack: what a try may "
-                "cost against the status quo."
-            )
-        if self.value is not None:
-            object.__setattr__(self, "value", arguments.number("Floor", "value", self.value))
-        else:
-            slack = arguments.number("Floor", "slack", self.slack, low=0.0, open_low=True)
-            object.__setattr__(self, "slack", slack)
-
-    def oriented(self, sign: float) -> Floor:
-        """Return it with its value times `sign`."""
-        return self if sign > 0 or self.value is None else replace(self, value=-self.value)
-
-    def check(self, objective: Objective, space: Space, sign: float) -> None:
-        """Refuse a floor beyond an objective's target: whatever it allows would meet the target already."""
-        if self.value is None or not isinstance(objective, Targeting):
-            return
-        if sign * objective.target < sign * self.value:
-            side = "below" if sign > 0 else "above"
-            raise IncompatibleError(
-                f"{shown(self)} contradicts {shown(objective)}: what the floor allows meets the target of "
-                f"{number(objective.target)} already; give a floor {side} the target."
-            )
-
-    def __call__(self, situation: Situation) -> Limits:
-        space = situation.trials.space
-        assert situation.status_quo is not None  # a guard that needs a status quo is not called without
-        if situation.believed is None or len(situation.trials.arrived) < FEWEST:
-            return around(space, situation.status_quo, NEIGHBOURHOOD)
-        return replace(Limits.anywhere(space), margin=self._margin(situation))
-
-    def _margin(self, situation: Situation) -> Any:
-        aim, width = _aim(situation), NormalDist().inv_cdf(self.confidence)
-        believed = situation.believed
-        assert believed is not None and situation.status_quo is not None
-        posterior = believed.posterior if believed.arrived is None else believed.arrived
-        base = None
-        if self.value is None:
-            at = situation.trials.space.encode_decisions([situation.status_quo])
-            base = outlook(at, situation, aim, posterior)
-
-        def margin(x: Tensor) -> Tensor:
-            found = outlook(x, situation, aim, posterior)
-            gap, variance = self._above(found, base)
-            deviation = (variance + _unknown_contexts(found, base, situation.seen)).sqrt()
-            return (gap - width * deviation).to(x.device)
-
-        return margin
-
-    def _above(self, found: Outlook, base: Outlook | None) -> tuple[Tensor, Tensor]:
-        """Return how far decisions are above the floor, and the variance of that; `"b"` each."""
-        if base is None:
-            assert self.value is not None
-            return found.value - self.value, found.variance
-        assert self.slack is not None
-        variance = found.variance_beside(base)
-        if variance is None:  # whatever the correlation
-            same = (found.x == base.x).all(-1)
-            variance = torch.where(same, 0.0, (found.deviation + base.deviation).square())
-        return found.value - base.value + self.slack, variance
-
-    def sentence(self, speech: Speech) -> str:
-        """Return the rule in words."""
-        sure = f"with {percent(self.confidence)} probability"
-        if self.value is None:
-            worse = "less" if speech.sign > 0 else "more"
-            return f"A decision is asked only if {sure} it brings at most {number(self.slack)} {worse} than the status quo."
-        return f"A decision is asked only if {sure} it brings {number(self.value)} {speech.better}."
-
-
-@dataclass(frozen=True)
 class Guards:
     """Several guards: a decision must be allowed by each.
 
-    >>> Guards((LargestStep(0.1), Floor(slack=2.0))).title
-    'largest step and floor'
+    >>> Guards((LargestStep(0.1), LargestStep({"price": 1.0}, "last"))).title
+    'largest step and largest step'
     """
 
     guards: Sequence[Guard]
 
     def __post_init__(self) -> None:
         if isinstance(self.guards, str) or not isinstance(self.guards, Sequence) or not self.guards:
-            raise ArgumentError(f"Guards({shown(self.guards)}): give several guards, such as (LargestStep(0.1), Floor(5.0)).")
+            raise ArgumentError(
+                f"Guards({shown(self.guards)}): give several guards, such as (LargestStep(0.1), Floor(5.0))."
+            )
         for one in self.guards:
             if isinstance(one, type) or not isinstance(one, Guard):
-                raise ArgumentError(f"Guards({shown(self.guards)}): {shown(one)} is no guard; give one such as LargestStep(0.1).")
+                raise ArgumentError(
+                    f"Guards({shown(self.guards)}): {shown(one)} is no guard; give one such as LargestStep(0.1)."
+                )
         object.__setattr__(self, "guards", tuple(self.guards))
 
     @property
@@ -344,25 +249,6 @@ def around(space: Space, decision: Mapping[str, Value], share: float) -> Limits:
     return limits
 
 
-def _aim(situation: Situation) -> Aim:
-    """Return what the floor is one of: the objective's value, or the average where that value is a score."""
-    if situation.aim is None or isinstance(situation.aim.objective, Targeting):
-        expected = Expected()
-        return Aim(expected, expected.bind(situation))
-    return situation.aim
-
-
-def _unknown_contexts(found: Outlook, base: Outlook | None, seen: int) -> Tensor:
-    """Return the variance of values by what is unknown of the contexts' distribution after `seen` of them; `"b"`.
-
-    Under a Dirichlet posterior of the weights, Var sum_i p_i m_i = sum_i p_i (m_i - m)^2 / (seen + 1).
-    """
-    values = found.means if base is None else found.means - base.means
-    weights = found.contexts.weights
-    spread = (values - (values @ weights)[:, None]).square() @ weights
-    return spread / (seen + 1.0)
-
-
 def _last(situation: Situation) -> Mapping[str, Value]:
     trials: Trials = situation.trials
     asked = [trial for trial in trials.rows if trial.asked_at is not None and trial.lost is None]
@@ -382,5 +268,3 @@ def _turned(guard: Any, sign: float) -> Any:
             "returns it with its outcome quantities times sign (itself, where it has none)."
         )
     return guard.oriented(sign)
-
-

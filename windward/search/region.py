@@ -94,9 +94,7 @@ class Region:
         low, high = self.bounds
         narrowed = ((low > 0.0) | (high < 1.0)) & ~self.held[0]
         eye = torch.eye(len(low), dtype=torch.float64)[narrowed]
-        return Polytope(
-            torch.cat([rows, eye]), torch.cat([lower, low[narrowed]]), torch.cat([upper, high[narrowed]])
-        )
+        return Polytope(torch.cat([rows, eye]), torch.cat([lower, low[narrowed]]), torch.cat([upper, high[narrowed]]))
 
     def feasible(self, x: Tensor) -> Tensor:
         """Return which points `"*b d"` satisfy the constraints, inside the narrowed cube."""

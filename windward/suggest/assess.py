@@ -8,7 +8,6 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from windward.beliefs.beliefs import PosteriorMean
 from windward.beliefs.scores import length
 from windward.contexts import Contexts, Judging
 from windward.objectives.protocol import Displaying, Reduction
@@ -147,7 +146,7 @@ def best_decision(policy: Policy, situation: Situation, reduction: Reduction, ge
     if caution > 0.0:
         acquisition = careful(caution, policy.reported, situation, reduction)
     else:
-        acquisition = PosteriorMean()(situation, reduction, generator)
+        acquisition = policy.reporting.belief(situation, reduction, generator)
     evaluated = situation.trials.dataset.x
     if policy.report.candidates == "evaluated":
         return evaluated[acquisition(evaluated).argmax()].cpu()

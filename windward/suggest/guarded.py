@@ -14,6 +14,7 @@ from torch import Tensor
 
 from windward.basics.errors import IncompatibleError, SpaceError
 from windward.basics.speech import shown
+from windward.contexts import Judging
 from windward.objectives.situation import Situation
 from windward.policy import Policy
 from windward.rules.guards import Guard, check_status_quo, each_of
@@ -22,15 +23,18 @@ from windward.search.limits import Limits, together
 from windward.search.multistart import ENUMERATE
 from windward.search.region import Region
 from windward.suggest.prepare import Request
+from windward.surrogate import Doubting, Posterior
 from windward.trials.reasons import Held
 from windward.trials.trials import Trials
 
+# Draws of the hyper-parameters that a guard looks at.
+DRAWS = 32
 # Decisions looked at for what is allowed, besides those that are known and their neighbours.
 SPREAD = 512
 # Points beside each decision that is known to be allowed, and how far they lie from it, as shares of the cube's sides.
-BESIDE, REACHES = 8, (0.02, 0.05, 0.15)
+BESIDE, REACHES = 4, (0.02, 0.05, 0.15)
 # Hints from which the search goes on: the best of what is allowed.
-MOST_HINTS = 64
+MOST_HINTS, MOST_BESIDE = 64, 16
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,7 @@ def chosen(
     guards = each_of(policy.guard)
     if not guards:
         return Choice(policy.maximize(acquisition, region, generator))
+    situation = _doubted(policy, situation, request, generator)
     every = [guard(situation) for guard in guards]
     limits = together(region.space, every)
     inner = replace(region, low=limits.low, high=limits.high)
@@ -102,6 +107,20 @@ def chosen(
     return Choice(x, _held(guards, every, rank, x, region, generator))
 
 
+def _doubted(policy: Policy, situation: Situation, request: Request, generator: torch.Generator) -> Situation:
+    """Return the situation with what is unknown of the model and of the contexts: a guard is not to take a fit for certain."""
+    trials, believed = situation.trials, situation.believed
+    assert believed is not None
+    posterior = believed.posterior if believed.arrived is None else believed.arrived
+    plausible: tuple[Posterior, ...] = (posterior,)
+    judged = None
+    if isinstance(policy.surrogate, Doubting):
+        plausible = policy.surrogate.nearby(policy.feedback.dataset(trials), posterior, DRAWS, generator)
+    if isinstance(policy.context_model, Judging):
+        judged = policy.context_model.judged(trials.space, trials, request.known(trials.space))
+    return replace(situation, plausible=plausible, judged=None if judged is None else judged.to(trials.device))
+
+
 def _allowed(region: Region, limits: Limits, request: Request, generator: torch.Generator) -> Tensor:
     """Return decisions that the limits allow: of a spread over the box, of those known, and of points beside these."""
     every = region.all_discrete(ENUMERATE)
@@ -113,7 +132,7 @@ def _allowed(region: Region, limits: Limits, request: Request, generator: torch.
     points = region.repaired(region.valid(torch.cat([*known, region.points(SPREAD, generator)])))
     points = points[region.feasible(points)]
     found = points[limits.allow(points)]
-    near = region.repaired(region.valid(_beside(found[:MOST_HINTS], generator)))
+    near = region.repaired(region.valid(_beside(found[:MOST_BESIDE], generator)))
     near = near[region.feasible(near)]
     return torch.cat([found, near[limits.allow(near)]])
 

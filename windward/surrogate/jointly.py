@@ -64,7 +64,5 @@ def _blended(posterior: GaussianPosterior, zx: Tensor, zc: Tensor, weights: Tens
     rows = max(len(sx), len(weights))
     sx, weights = sx.expand(rows, -1), weights.expand(rows, -1)
     parts = blocks(rows, len(zc), posterior.size, sx.device)
-    each = [
-        (kernel_value(posterior.kernel, sx[some, None, :] + sc) * weights[some, :, None]).sum(-2) for some in parts
-    ]
+    each = [(kernel_value(posterior.kernel, sx[some, None, :] + sc) * weights[some, :, None]).sum(-2) for some in parts]
     return amplitude * torch.cat([sx.new_zeros(0, posterior.size), *each])

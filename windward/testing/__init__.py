@@ -12,6 +12,7 @@ from windward.testing.context_model import check_context_model
 from windward.testing.design import check_design
 from windward.testing.divergence import check_divergence
 from windward.testing.feedback import check_feedback
+from windward.testing.guard import check_guard
 from windward.testing.journal import check_journal
 from windward.testing.maximizer import check_maximizer
 from windward.testing.objective import check_objective
@@ -27,6 +28,7 @@ __all__ = [
     "check_design",
     "check_divergence",
     "check_feedback",
+    "check_guard",
     "check_journal",
     "check_maximizer",
     "check_objective",

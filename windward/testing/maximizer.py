@@ -19,15 +19,17 @@ def check_maximizer(maximizer: Maximizer, *, apart: float = LEAST_DISTANCE, seed
     """Hold a maximizer to its laws on spaces of real, whole and categorical decisions, with and without constraints.
 
     The decision is one of the region: inside the cube, a choice, a whole number, on the right side of every constraint,
-    with what is fixed as it is, away from pending decisions. It is where the acquisition's margin allows it, and as good as the
-    best of many others. The same generator gives the same decision, and no other is drawn from. `apart` is the share of the
-    cube's diagonal that the maximizer keeps from pending decisions.
+    with what is fixed as it is, within the limits of a guard, away from pending decisions. It is where the acquisition's margin
+    allows it, and as good as the best of many others. The same generator gives the same decision, and no other is drawn from.
+    `apart` is the share of the cube's diagonal that the maximizer keeps from pending decisions.
 
     >>> import windward as ww
     >>> check_maximizer(ww.MultiStart())
     """
     pending = torch.tensor([[0.37, 0.61]], dtype=torch.float64)
     hill = _hill(0.37, 0.61)
+    low, high = torch.tensor([0.05, 0.1]).double(), torch.tensor([0.25, 0.9]).double()
+    few, some = torch.tensor([0.0, 0.0, 0.0, 0.11, 0.2]).double(), torch.tensor([1.0, 0.0, 1.0, 0.43, 0.7]).double()
     cases = {
         "a hill": (Region(SQUARE), Acquisition(hill)),
         "a hill of tiny values far from zero": (Region(SQUARE), Acquisition(lambda x: 3.0 + 1e-6 * hill(x))),
@@ -38,6 +40,12 @@ def check_maximizer(maximizer: Maximizer, *, apart: float = LEAST_DISTANCE, seed
             ),
         ),
         "a hill behind a margin": (Region(SQUARE), Acquisition(hill, margin=lambda x: 0.3 - x[:, 0])),
+        "a hill beyond limits": (Region(SQUARE, low=low, high=high), Acquisition(hill)),
+        "whole numbers and choices within limits": (Region(MIXED, low=few, high=some), Acquisition(_mixed)),
+        "a constraint within limits": (
+            Region(BOUNDED, low=low, high=high),
+            Acquisition(lambda x: x[:, 0] + 3.0 * x[:, 1]),
+        ),
         "a corner": (Region(SQUARE), Acquisition(lambda x: x[:, 0] - x[:, 1])),
         "a plain": (Region(SQUARE), Acquisition(lambda x: 0.0 * x.sum(-1))),
         "whole numbers and choices": (Region(MIXED), Acquisition(_mixed)),

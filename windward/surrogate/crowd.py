@@ -1,0 +1,135 @@
+"""The average of f over weighted contexts under several posteriors of the same data at once.
+
+A guard asks it at every point of a search, under each draw of the hyper-parameters. One after the other these are hundreds of small
+operations; stacked they are a few. The formulas are those of `jointly.py`, with one more axis in front, `T` posteriors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from windward.contexts import Contexts
+from windward.surrogate.kernel import KernelName, kernel_value
+from windward.surrogate.posterior import GaussianPosterior
+
+# Numbers in one block of a kernel that does not factorise (32 MiB).
+BLOCK = 2**22
+# Contexts that are looked at under every posterior; where the kernel does not factorise fewer, and every so many posteriors.
+CONTEXTS, FEW, EVERY = 128, 24, 4
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Posteriors of the same data, stacked, with what they share for one set of weights `"n"` over contexts."""
+
+    kernel: KernelName
+    rates: Tensor  # "T 1 d"
+    zx: Tensor  # "T N d"
+    zc: Tensor  # "T N k"
+    at: Tensor  # "T n k", the contexts
+    weights: Tensor  # "n"
+    inverse: Tensor  # "T N N"
+    alpha: Tensor  # "T N 1"
+    mean: Tensor  # "T 1", as are those below
+    amplitude: Tensor
+    shift: Tensor
+    scale: Tensor
+
+    @cached_property
+    def _shared(self) -> Tensor:
+        """The kernel between the weighted contexts and the observations' contexts; `"T N"`."""
+        return self.amplitude * (self.weights @ kernel_value(self.kernel, _distances(self.at, self.zc)))
+
+    @cached_property
+    def _within(self) -> Tensor:
+        """The prior variance of the average; `"T 1"`."""
+        kernels = kernel_value(self.kernel, _distances(self.at, self.at))
+        return self.amplitude * ((self.weights @ kernels) @ self.weights)[:, None]
+
+    def blended(self, x: Tensor) -> Tensor:
+        """Return the prior covariance of the averages at decisions `"b d"` with the observations; `"T b N"`."""
+        sx = _distances(x * self.rates, self.zx)
+        if self.kernel == "squared_exponential":
+            return kernel_value(self.kernel, sx) * self._shared[:, None, :]
+        sc = _distances(self.at, self.zc)  # "T n N"
+        found, size = torch.empty_like(sx), max(1, BLOCK // sc[0].numel())
+        for one, (by_x, by_c) in enumerate(zip(sx, sc, strict=True)):
+            for some in torch.split(torch.arange(len(x)), size):
+                found[one, some] = self.weights @ kernel_value(self.kernel, by_x[some, None, :] + by_c)
+        return self.amplitude[:, :, None] * found
+
+    def prior(self, apart: Tensor) -> Tensor:
+        """Return the prior covariance of two averages whose decisions are `apart` in squared length-scales; `"T b"`."""
+        if self.kernel == "squared_exponential" or not bool(apart.any()):
+            return kernel_value(self.kernel, apart) * self._within
+        sc = _distances(self.at, self.at)
+        found = torch.empty_like(apart)
+        for one, (row, by_c) in enumerate(zip(apart, sc, strict=True)):
+            distinct, place = torch.unique(row, return_inverse=True)
+            size = max(1, BLOCK // by_c.numel())
+            each = [
+                (kernel_value(self.kernel, some[:, None, None] + by_c) @ self.weights) @ self.weights
+                for some in torch.split(distinct, size)
+            ]
+            found[one] = torch.cat(each)[place]
+        return self.amplitude * found
+
+    def averages(self, x: Tensor, other: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Return means and variances of the averages at decisions `"b d"`, less the average at `other` `"d"`; `"T b"` each."""
+        x = x.to(self.rates.device)
+        blended = self.blended(x)
+        white = blended @ self.inverse.mT
+        mean = (blended @ self.alpha)[..., 0]
+        zero = torch.zeros_like(mean[:, :1])
+        variance = self.prior(zero) - white.square().sum(-1)
+        if other is None:
+            return (self.mean + mean) * self.scale + self.shift, variance.clamp_min(0.0) * self.scale**2
+        beside = self.blended(other[None].to(x))
+        white_beside = beside @ self.inverse.mT
+        apart = ((x - other.to(x)) * self.rates).square().sum(-1)
+        between = self.prior(apart) - (white * white_beside).sum(-1)
+        own = self.prior(zero) - white_beside.square().sum(-1)
+        gap = mean - (beside @ self.alpha)[..., 0]
+        return gap * self.scale, (variance + own - 2.0 * between).clamp_min(0.0) * self.scale**2
+
+
+def crowd(posteriors: Sequence[object], contexts: Contexts) -> Crowd | None:
+    """Return the posteriors stacked; None where they are not Gaussian processes of the same data."""
+    first = posteriors[0]
+    if isinstance(first, GaussianPosterior) and first.kernel != "squared_exponential":
+        posteriors, contexts = posteriors[::EVERY], contexts.fewer(FEW)
+    contexts = contexts.fewer(CONTEXTS)
+    some = [one for one in posteriors if isinstance(one, GaussianPosterior)]
+    if not isinstance(first, GaussianPosterior) or len(some) < len(posteriors):
+        return None
+    if any(one.size != first.size or one.kernel != first.kernel for one in some):
+        return None
+
+    def numbers(values: Sequence[float]) -> Tensor:
+        return torch.tensor(values, dtype=torch.float64, device=first.zx.device)[:, None]
+
+    return Crowd(
+        first.kernel,
+        torch.stack([one.inputs.x_rates for one in some])[:, None, :],
+        torch.stack([one.zx for one in some]),
+        torch.stack([one.zc for one in some]),
+        torch.stack([one.inputs.c(contexts.points) for one in some]),
+        contexts.weights.to(first.zx.device),
+        torch.stack([one.inverse for one in some]),
+        torch.stack([one.alpha for one in some])[..., None],
+        numbers([one.hyperparameters.mean for one in some]),
+        numbers([one.hyperparameters.amplitude for one in some]),
+        numbers([one.shift for one in some]),
+        numbers([one.scale for one in some]),
+    )
+
+
+def _distances(a: Tensor, b: Tensor) -> Tensor:
+    """Return squared distances between rows, `"T a d"` against `"T b d"`; `"T a b"`."""
+    sums = a.square().sum(-1)[..., :, None] + b.square().sum(-1)[..., None, :]
+    return (sums - 2.0 * a @ b.mT).clamp_min(0.0)
