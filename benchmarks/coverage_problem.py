@@ -8,7 +8,7 @@ declared bounds).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -118,15 +118,18 @@ class Problem:
 
     @property
     def policy(self) -> ww.Policy:
-        """SBO-KDE, or the same with this problem's objective and context model."""
+        """SBO-KDE, or the same with this problem's objective and context model; reported as the default policy does."""
+        # A version of before has no caution.
+        report = ww.Report(caution="history") if "caution" in ww.Report.__dataclass_fields__ else ww.Report()
         if self.kind == "Expected":
-            return ww.papers.sbo_kde()
+            return replace(ww.papers.sbo_kde(), report=report)
         return ww.Policy(
             context_model=self.model,
             objective=self.objective,
             belief=ww.UpperConfidence(1.5),
             maximize=ww.MultiStart(starts=5),
             design=ww.Sobol(10),
+            report=report,
         )
 
     def contexts(self, count: int, chance: np.random.Generator, given: Values | None = None) -> Columns:
