@@ -1,7 +1,7 @@
 """Two decisions side by side, on the same draws of what is unknown.
 
-A decision that was recommended was chosen because it looked best, and so it looks better than it is. Where one of the two is the
-recommended decision, their difference is taken to be less sure, and smaller:
+A decision that was recommended was chosen because it looked best, and so it looks better than it is. Where one of the two is
+the recommended decision, their difference is taken to be less sure, and smaller:
 
     d' = mean - SHIFT s + WIDER (d - mean),    s the deviation of the draws d, counted in favour of the recommended decision
 """
@@ -19,12 +19,15 @@ from windward.trials.trials import Trials
 
 # By how much a recommended decision is flattered: chosen on invented problems (docs/trust.md), confirmed on others.
 SHIFT, WIDER = 0.25, 1.25
+# Decisions nearer than this in every column of the cube are one.
+SAME = 1e-6
 
 
 def compared(first: Assessment, second: Assessment, best: Assessment, trials: Trials) -> Comparison:
     """Return by how much `second` is worth more than `first`; `best` is the recommended decision."""
     draws = _differences(first, second)
-    chosen = [torch.equal(one.x, best.x) for one in (first, second)]
+    # Typed by a person, a recommended decision may differ in its last digit.
+    chosen = [torch.allclose(one.x, best.x, rtol=0.0, atol=SAME) for one in (first, second)]
     corrected = chosen[0] != chosen[1]
     if corrected:
         draws = _less_flattered(draws, 1.0 if chosen[1] else -1.0)

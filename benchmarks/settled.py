@@ -1,0 +1,112 @@
+"""Whether `Settled` stops where it may: runs of invented problems, stopped by themselves, beside what is true of them.
+
+A run of `coverage.py` is told again, result by result. After the design each result is followed by a look: is the probability that no
+decision is better by more than delta as high as wanted, in as many looks in a row as `Settled` wants? There it stops, and the true gap
+between the best decision and the recommended one is compared with delta. delta is a share of the problem's spread, the deviation of
+the true value over decisions drawn evenly.
+
+    python benchmarks/settled.py run --half choose --seeds 6 --out FILE.jsonl [--trails TRAILS.jsonl]
+    python benchmarks/settled.py report FILE.jsonl
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from coverage import TRAILS, commit, records_in
+from coverage_cases import Trails, feed
+from coverage_problem import Problem
+from coverage_problems import chosen, problems
+
+import windward as ww
+from windward.suggest.settled import Settled
+
+SHARES = (0.1, 0.25)
+PROBABILITIES = (0.8, 0.9, 0.95)
+MOST = 60
+DESIGN = 10
+
+
+def looked(problem: Problem, seed: int, trails: Trails) -> dict[str, Any]:
+    """Return, for each share and probability, where the run stopped and the true gap there."""
+    rows = trails.rows(problem, seed, 120)[:MOST]
+    study = ww.Study(
+        problem.space, replace(problem.policy, design=ww.RandomDesign()), seed=seed, direction=problem.direction
+    )
+    _, best, spread = problem.best
+    wanted = {(share, p): 0 for share in SHARES for p in PROBABILITIES}
+    stopped: dict[str, Any] = {}
+    feed(problem, study, "run", rows[:DESIGN])
+    for place in range(DESIGN, MOST):
+        feed(problem, study, "run", rows[place : place + 1])
+        gap = None
+        for share in SHARES:
+            said = study.settled(share * spread)
+            for p in PROBABILITIES:
+                key = f"{share}/{p}"
+                wanted[share, p] = wanted[share, p] + 1 if said >= p else 0
+                if key not in stopped and wanted[share, p] >= Settled(1.0).looks:
+                    if gap is None:
+                        gap = problem.sign * (best - problem.truth.value(dict(study.recommend().decision))) / spread
+                    stopped[key] = {"after": place + 1, "gap": gap}
+        if len(stopped) == len(wanted):
+            break
+    return {"problem": problem.name, "seed": seed, "commit": commit(), "stopped": stopped}
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Look at what is not in the file yet."""
+    trails = Trails(arguments.trails, commit())
+    done = {(record["problem"], record["seed"]) for record in records_in(arguments.out)}
+    for seed in range(arguments.seeds):
+        for problem in chosen(arguments.half, arguments.only):
+            if problem.kind != "Expected" or problem.given or (problem.name, seed) in done:
+                continue
+            record = looked(problem, seed, trails)
+            with arguments.out.open("a") as file:
+                file.write(json.dumps(record) + "\n")
+
+
+def report(arguments: argparse.Namespace) -> None:
+    """Print how often the true gap was at most delta, and how many of the rounds were spared."""
+    records = [record for path in arguments.files for record in records_in(path)]
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for record in records:
+        for key, stop in record["stopped"].items():
+            found[key].append(stop)
+    print("| delta, share of the spread | probability | runs stopped | true gap at most delta | trials spared |")
+    print("| --- | --- | --- | --- | --- |")
+    for key, stops in sorted(found.items()):
+        share, p = key.split("/")
+        held = sum(stop["gap"] <= float(share) for stop in stops)
+        spared = sum(MOST - stop["after"] for stop in stops) / (MOST * len(records))
+        print(f"| {share} | {p} | {len(stops)} of {len(records)} | {held} ({held / len(stops):.2f}) | {spared:.0%} |")
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    running = commands.add_parser("run", help=run.__doc__)
+    running.add_argument("--half", choices=("choose", "held"), required=True)
+    running.add_argument("--seeds", type=int, default=6)
+    running.add_argument("--only", nargs="+", default=[], choices=sorted(problems()))
+    running.add_argument("--out", type=Path, required=True)
+    running.add_argument("--trails", type=Path, default=TRAILS)
+    running.set_defaults(work=run)
+    reporting = commands.add_parser("report", help=report.__doc__)
+    reporting.add_argument("files", type=Path, nargs="+")
+    reporting.set_defaults(work=report)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    arguments.work(arguments)
+
+
+if __name__ == "__main__":
+    main()
