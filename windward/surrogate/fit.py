@@ -14,7 +14,7 @@ from windward.basics.speech import shown
 from windward.space import Roles
 from windward.surrogate.kernel import KERNELS, KernelName, kernel_value, squared_distances
 from windward.surrogate.likelihood import LEAST_NOISE, MANY, NOISE_PRIOR, Likelihood, length_scale_prior
-from windward.surrogate.nearby import draws
+from windward.surrogate.nearby import draws, posteriors_at
 from windward.surrogate.needs import posterior_needs
 from windward.surrogate.posterior import GaussianPosterior, Hyperparameters
 from windward.surrogate.protocol import NO_START, Start
@@ -181,8 +181,8 @@ class GaussianProcess:
         """
         if self.fixed is not None:
             return (posterior,)
-        found = draws(self.likelihood(data), posterior.hyperparameters, count, generator)
-        return tuple(self.at(data, one) for one in found)
+        problem = self.likelihood(data)
+        return posteriors_at(problem, draws(problem, posterior.hyperparameters, count, generator))
 
     def _context_groups(self, data: Dataset) -> tuple[int, ...]:
         """Return which length-scale each context column has; under `tasks` every one-hot column its own."""

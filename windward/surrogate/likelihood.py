@@ -164,7 +164,7 @@ class Likelihood:
         rates = torch.from_numpy(np.exp(-thetas[:, self._columns])).to(self.y)
         z = (self.inputs_in_units * rates[:, None, :]).clamp_(-FARTHEST, FARTHEST)
         squares = z.square()
-        s = _own_squared_distances(z, squares)
+        s = own_squared_distances(z, squares)
         k = kernel_value(self.kernel, s)
         slope = kernel_slope(self.kernel, s, k)
         del s  # with thousands of observations each of these matrices counts
@@ -212,7 +212,7 @@ class Likelihood:
         """Return what the densities at the rows of `thetas` are made of; NaN where A is not positive definite."""
         rates = torch.from_numpy(np.exp(-thetas[:, self._columns])).to(self.y)
         z = (self.inputs_in_units * rates[:, None, :]).clamp_(-FARTHEST, FARTHEST)
-        k = kernel_value(self.kernel, _own_squared_distances(z, z.square()))
+        k = kernel_value(self.kernel, own_squared_distances(z, z.square()))
         k.diagonal(dim1=1, dim2=2).add_(self.noise(torch.from_numpy(np.exp(thetas[:, -1:])).to(self.y)))
         factor, failed = torch.linalg.cholesky_ex(k)
         sides = torch.stack([self.y, torch.ones_like(self.y)], dim=1).expand(len(thetas), -1, -1)
@@ -274,7 +274,7 @@ class Likelihood:
         return Hyperparameters(mean, tuple(scales), 1.0, noise)
 
 
-def _own_squared_distances(z: Tensor, squares: Tensor) -> Tensor:
+def own_squared_distances(z: Tensor, squares: Tensor) -> Tensor:
     """Return |z_i - z_j|^2 within each of `"b n d"`, given their squares; zero on the diagonal; `"b n n"`."""
     sums = squares.sum(-1)
     s = torch.baddbmm(sums[:, :, None] + sums[:, None, :], z, z.mT, alpha=-2.0).clamp_min_(0.0)

@@ -15,6 +15,7 @@ log-normal of the fit, which as a density of theta has no Jacobian.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -23,21 +24,29 @@ import torch
 from torch import Tensor
 
 from windward.search.bfgs import Array
-from windward.surrogate.likelihood import LEAST_LENGTH_SCALE, LEAST_NOISE, MOST, Likelihood, Moments
-from windward.surrogate.posterior import Hyperparameters
+from windward.surrogate.kernel import kernel_value
+from windward.surrogate.likelihood import (
+    LEAST_LENGTH_SCALE,
+    LEAST_NOISE,
+    MOST,
+    Likelihood,
+    Moments,
+    own_squared_distances,
+)
+from windward.surrogate.posterior import FARTHEST, GaussianPosterior, Hyperparameters
 
 # Observations that the amplitude's prior is worth.
 ANCHOR = 4.0
 # Deviations of f are taken to be so many times as large as the model says: no stationary process is true of what people do.
-DOUBT = 1.25
+DOUBT = 1.4
 # Degrees of freedom of the proposals, and by how much they are wider than the curvature says: weights stay bounded.
 HEAVY = 5.0
 WIDER = 1.2
 # Proposals for each draw. Beyond `FEW` observations there are fewer: the posterior is narrow, and each costs n^3.
-PROPOSALS = 5
+PROPOSALS = 4
 FEW = 100
 # Newton steps from the fit to the centre of the proposals, and the longest of them in any logarithm.
-STEPS = 6
+STEPS = 4
 LONGEST = 0.7
 # Numbers in the matrices of proposals that are worked on at once (64 MiB).
 BLOCK = 2**23
@@ -63,6 +72,42 @@ def draws(
         Hyperparameters(float(m), tuple(np.exp(row[:-1]).tolist()), float(a), float(a) * math.exp(row[-1]))
         for m, a, row in zip(mean, amplitude, thetas, strict=True)
     ]
+
+
+def posteriors_at(problem: Likelihood, found: Sequence[Hyperparameters]) -> tuple[GaussianPosterior, ...]:
+    """Return the posterior at each of these hyper-parameters: what `GaussianProcess.at` gives, worked on together."""
+    size, width = len(problem.y), problem.decision_width
+    inputs = [problem.inputs(one) for one in found]
+    rates = torch.stack([torch.cat([one.x_rates, one.c_rates]) for one in inputs])
+    z = (problem.inputs_in_units * problem.units * rates[:, None, :]).clamp_(-FARTHEST, FARTHEST)
+    amplitude = torch.tensor([one.amplitude for one in found], dtype=torch.float64).to(problem.y)
+    covariance = amplitude[:, None, None] * kernel_value(problem.kernel, own_squared_distances(z, z.square()))
+    noise = problem.noise(torch.tensor([[one.noise] for one in found], dtype=torch.float64).to(problem.y)).expand(
+        len(found), size
+    )
+    covariance.diagonal(dim1=1, dim2=2).add_(noise)
+    factor = torch.linalg.cholesky(covariance)  # each had one already, when its density was taken
+    eye = torch.eye(size, dtype=factor.dtype, device=factor.device)
+    inverse = torch.linalg.solve_triangular(factor, eye.expand_as(factor), upper=False)
+    means = torch.tensor([one.mean for one in found], dtype=torch.float64).to(problem.y)
+    alpha = (inverse.mT @ (inverse @ (problem.y - means[:, None])[:, :, None]))[:, :, 0]
+    return tuple(
+        GaussianPosterior(
+            problem.kernel,
+            one,
+            inputs[place],
+            z[place, :, :width],
+            z[place, :, width:],
+            factor[place],
+            inverse[place],
+            alpha[place],
+            noise[place],
+            problem.shift,
+            problem.scale,
+            size,
+        )
+        for place, one in enumerate(found)
+    )
 
 
 class _Proposals(NamedTuple):
