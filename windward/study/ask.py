@@ -145,7 +145,7 @@ def asked_body(policy: Policy, trials: Trials, request: Request, read: int) -> t
     body: dict[str, Any] = {
         "v": VERSION,
         "read": read,
-        "decision": space.decode_decision(proposal.x) | dict(request.fixed),
+        "decision": dict(proposal.exact or space.decode_decision(proposal.x)) | dict(request.fixed),
         "given": request.given,
         "fixed": request.fixed,
         "chosen": None if proposal.context is None else space.decode_context(proposal.context) | dict(request.given),

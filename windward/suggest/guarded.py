@@ -6,7 +6,7 @@ points beside both as hints, so that it finds that part.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -22,6 +22,7 @@ from windward.search.acquisition import Acquisition, values_of
 from windward.search.limits import Limits, together
 from windward.search.multistart import ENUMERATE
 from windward.search.region import Region
+from windward.space import Space, Value
 from windward.suggest.prepare import Request
 from windward.surrogate import Doubting, Posterior
 from windward.trials.reasons import Held
@@ -39,11 +40,15 @@ MOST_HINTS, MOST_BESIDE = 64, 16
 
 @dataclass(frozen=True)
 class Choice:
-    """A decision `"d"`, what each guard had to do with it, and whether it is the status quo because nothing else was allowed."""
+    """A decision `"d"`, what each guard had to do with it, and whether it is the status quo because nothing else was allowed.
+
+    `exact` is the decision as it was declared, where it is the status quo: its way through the unit cube would round it.
+    """
 
     x: Tensor
     held: tuple[Held, ...] = ()
     nothing_else: bool = False
+    exact: Mapping[str, Value] | None = None
 
 
 def check_request(policy: Policy, request: Request) -> None:
@@ -51,23 +56,26 @@ def check_request(policy: Policy, request: Request) -> None:
     check_status_quo("study.ask", policy.guard, request.status_quo)
 
 
-def first_decision(trials: Trials, request: Request) -> Tensor | None:
-    """Return the status quo where the design begins with it: it was declared, and neither tried nor excluded by what is fixed."""
+def begins(trials: Trials, request: Request) -> bool:
+    """Whether the design begins with the status quo: it was declared, and neither tried nor excluded by what is fixed."""
     status_quo = request.status_quo
     if status_quo is None or any(status_quo[name] != value for name, value in request.fixed.items()):
-        return None
-    if any(dict(trial.decision) == dict(status_quo) for trial in trials.rows if trial.state != "lost"):
-        return None
-    return trials.space.encode_decisions([status_quo])[0]
+        return False
+    return not any(dict(trial.decision) == dict(status_quo) for trial in trials.rows if trial.state != "lost")
+
+
+def _status_quo(space: Space, request: Request, held: Sequence[Held], *, nothing_else: bool = False) -> Choice:
+    assert request.status_quo is not None
+    x = space.encode_decisions([request.status_quo])[0]
+    return Choice(x, tuple(held), nothing_else, dict(request.status_quo))
 
 
 def designed(policy: Policy, situation: Situation, region: Region, request: Request, round: int) -> Choice:
     """Return a decision of the design: the status quo first, where there is one, then points within the guard's limits."""
     guards = each_of(policy.guard)
-    begin = first_decision(situation.trials, request)
     region = replace(region, avoid=None, hints=None)
-    if begin is not None:
-        return Choice(begin, tuple(Held(guard.title, False) for guard in guards))
+    if begins(situation.trials, request):
+        return _status_quo(region.space, request, [Held(guard.title, False) for guard in guards])
     if not guards:
         return Choice(policy.design(round, region, request.seed))
     every = [guard(situation) for guard in guards]
@@ -173,12 +181,9 @@ def _nothing(
             f"ask(fix={shown(dict(request.fixed))}): with these fixed no decision satisfies the guard {rule}; fix them nearer to "
             "the status quo, or ask without fix."
         )
-    at = region.space.encode_decisions([status_quo])
     anywhere = region.points(SPREAD, torch.Generator().manual_seed(request.seed))
-    held = tuple(
-        Held(guard.title, bool((~each.allow(anywhere)).any())) for guard, each in zip(guards, every, strict=True)
-    )
-    return Choice(at[0], held, nothing_else=True)
+    held = [Held(guard.title, bool((~each.allow(anywhere)).any())) for guard, each in zip(guards, every, strict=True)]
+    return _status_quo(region.space, request, held, nothing_else=True)
 
 
 def _held(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 from windward.objectives.protocol import Aim
 from windward.policy import Policy
 from windward.search.region import Region
+from windward.space import Value
 from windward.suggest.guarded import check_request, chosen, designed
 from windward.suggest.prepare import Request, prepare
 from windward.suggest.reason import design_reason, fitted_reason
@@ -31,6 +33,7 @@ class Proposal:
     hyperparameters: Hyperparameters | None
     reason: Reason
     posterior: Posterior | None = None  # of what has arrived
+    exact: Mapping[str, Value] | None = None  # the decision as it was declared, where it is the status quo
 
 
 def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.Generator) -> Proposal:
@@ -45,7 +48,7 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
         choice = designed(policy, ready.unfitted(), region, request, round)
         # Where a rule chooses contexts, those of the design are drawn: there is nothing to choose by yet.
         drawn = stand_in if policy.context_rule.chooses else None
-        return Proposal(choice.x, drawn, stand_in, None, design_reason(round, rounds, choice))
+        return Proposal(choice.x, drawn, stand_in, None, design_reason(round, rounds, choice), exact=choice.exact)
     believed = policy.feedback(trials, policy.surrogate, request.now, request.start)
     situation = ready.believing(believed)
     aim = Aim(policy.objective, policy.objective.bind(situation))
@@ -54,7 +57,7 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
     context = policy.context_rule(choice.x, situation, generator)
     reason = fitted_reason(choice, situation, aim, trials.sign)
     found = None if context is None else context.cpu()
-    return Proposal(choice.x, found, stand_in, believed.posterior.hyperparameters, reason, believed.arrived)
+    return Proposal(choice.x, found, stand_in, believed.posterior.hyperparameters, reason, believed.arrived, choice.exact)
 
 
 def _avoided(policy: Policy, trials: Trials, request: Request) -> Tensor:
