@@ -1,7 +1,7 @@
 """Problems for guards: worlds with a known truth, noise, contexts, and a status quo that is safe and not best.
 
-Each world has a floor below what its status quo brings, and regions that lie far below it. A problem is for looking or for reporting by
-the parity of its name's SHA-256: what was tuned was tuned on the others.
+Each world has a floor below what its status quo brings, and regions that lie far below it. A problem is for looking or for
+reporting by the parity of its name's SHA-256: what was tuned was tuned on the others.
 """
 
 from __future__ import annotations

@@ -3,9 +3,10 @@
     python benchmarks/guards.py run runs.json --seeds 20            # goes on where it stopped; --look for the other problems
     python benchmarks/guards.py table runs.json --out benchmarks/results/guards.json
 
-Every run plays a study of 40 rounds on a world with a known truth (`guarded_problems.py`): `sbo_kde`, by the tail's average where the world
-is judged by it, from the status quo on. An ask is below the floor where its true objective value is, whatever noise and contexts
-brought. Regret is the truth of the best decision less that of the asked one, summed over the rounds.
+Every run plays a study of 40 rounds on a world with a known truth (`guarded_problems.py`): `sbo_kde`, by the tail's average
+where the world is judged by it, from the status quo on. An ask is below the floor where its true objective value is,
+whatever noise and contexts brought. Regret is the truth of the best decision less that of the asked one, summed over the
+rounds.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from helpers import FAST, SHOP, policy, quadratic
 
 import windward as ww
 from windward.basics.codec import encode
+from windward.contexts import Unknown
 from windward.journal import Draft
 from windward.objectives.protocol import Aim, Speech
-from windward.contexts import Unknown
 from windward.rules import floor as floors
 from windward.rules.floor import FEWEST, NEIGHBOURHOOD, REACH
 from windward.rules.guards import each_of
@@ -141,8 +141,12 @@ def test_a_floor_beyond_the_target_is_refused():
     missed = ww.Satisficing(ww.TotalVariation(), 5.0)
     for direction, bad, good in (("maximize", 6.0, 4.0), ("minimize", 4.0, 6.0)):
         with pytest.raises(ww.IncompatibleError, match=r"Floor\(value=.* contradicts Satisficing.*already"):
-            ww.Study(SHOP, policy(objective=missed, guard=ww.Floor(bad)), status_quo={"order": 0.5}, direction=direction)
-        made = ww.Study(SHOP, policy(objective=missed, guard=ww.Floor(good)), status_quo={"order": 0.5}, direction=direction)
+            ww.Study(
+                SHOP, policy(objective=missed, guard=ww.Floor(bad)), status_quo={"order": 0.5}, direction=direction
+            )
+        made = ww.Study(
+            SHOP, policy(objective=missed, guard=ww.Floor(good)), status_quo={"order": 0.5}, direction=direction
+        )
         assert made.policy.guard == ww.Floor(good)
 
 
@@ -153,12 +157,12 @@ def test_a_guard_without_a_status_quo_is_refused_everywhere():
     study = ww.Study(SHOP, policy())
     with pytest.raises(ww.IncompatibleError, match=r"study.use: .*study.declare\(status_quo="):
         study.use(guarded)
-    with pytest.raises(ww.IncompatibleError, match="declaration: the guard"):
+    with pytest.raises(ww.IncompatibleError, match=r"declaration: the guard"):
         declared({"name": "s", "decision": {"order": {"part": "Real", "low": 0, "high": 1}}, "policy": _written()})
     # A log that somebody else wrote, without one: the ask refuses.
     draft = Draft("policy_set", None, datetime.now(UTC), {"v": 2, "policy": encode(guarded)})
     study.journal.append("study", lambda _: [draft], key="other", after=1)
-    with pytest.raises(ww.IncompatibleError, match="study.ask: the guard"):
+    with pytest.raises(ww.IncompatibleError, match=r"study\.ask: the guard"):
         study.ask()
     study.declare(status_quo={"order": 0.5})
     assert study.ask().decision == {"order": 0.5}
@@ -390,8 +394,11 @@ def test_the_margin_is_the_probability_less_the_confidence(monkeypatch):
 
 
 def test_a_crowd_says_what_each_posterior_says():
-    situation, posterior = fitted(floored(ww.Floor(0.6)))
-    x, other = torch.rand(5, 1, generator=torch.Generator().manual_seed(3), dtype=torch.float64), torch.tensor([0.3]).double()
+    situation, _ = fitted(floored(ww.Floor(0.6)))
+    x, other = (
+        torch.rand(5, 1, generator=torch.Generator().manual_seed(3), dtype=torch.float64),
+        torch.tensor([0.3]).double(),
+    )
     for kernel in ("squared_exponential", "matern52"):
         process = ww.GaussianProcess(kernel)
         near = process.nearby(situation.trials.dataset, process.fit(situation.trials.dataset), 8, torch.Generator())
@@ -400,8 +407,10 @@ def test_a_crowd_says_what_each_posterior_says():
         for (means, variances), base in ((stacked.averages(x), None), (stacked.averages(x, other), other)):
             for place, one in enumerate(near[::step]):
                 weights = contexts.weights[None]
-                cov = [one.averages_covary(contexts.points, (a, weights), (b, weights)) for a, b in
-                       ((x, x), (x, other[None]), (other[None], other[None]))]
+                cov = [
+                    one.averages_covary(contexts.points, (a, weights), (b, weights))
+                    for a, b in ((x, x), (x, other[None]), (other[None], other[None]))
+                ]
                 mean, quo = one.average(x, contexts)[0], one.average(other[None], contexts)[0]
                 expected = (mean, cov[0]) if base is None else (mean - quo, cov[0] - 2 * cov[1] + cov[2])
                 assert torch.allclose(means[place], expected[0], atol=1e-9)

@@ -52,7 +52,9 @@ def test_the_design_says_which_it_is():
     assert study.ask().reason == Reason("design", 1, None)
 
 
-@pytest.mark.parametrize("objective", [ww.Expected(), ww.CVaR(0.4), ww.Robust(TV, 0.3), ww.LipschitzRobust(0.1)], ids=repr)
+@pytest.mark.parametrize(
+    "objective", [ww.Expected(), ww.CVaR(0.4), ww.Robust(TV, 0.3), ww.LipschitzRobust(0.1)], ids=repr
+)
 def test_its_numbers_are_those_of_the_posterior(objective):
     study = played(objective=objective)
     one = study.ask()

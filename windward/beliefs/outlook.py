@@ -3,7 +3,8 @@
     V(f) ~ V(m) + q'(f - m),   q the gradient of V at the mean m (Danskin: for a worst case the weights that attain it)
     Var V ~ q' S q,            S the posterior covariance of f over the contexts at the decision
 
-For an expectation this is exact, with q the contexts' weights. For two decisions the same, jointly: their values are a normal pair.
+For an expectation this is exact, with q the contexts' weights. For two decisions the same, jointly: their values are a
+normal pair.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ JOINT = 1024
 
 @dataclass(frozen=True)
 class Outlook:
-    """Decisions `"b d"` with their values `"b"`, the weights `"b n"` that count to first order, and the means `"b n"` behind them.
+    """Decisions `"b d"` with their values `"b"`, the weights `"b n"` that count to first order, and the means `"b n"`.
 
     Values are oriented so that more is better, and as a person sees them.
     """
@@ -73,9 +74,8 @@ class Outlook:
 
     def _covariance(self, other: Outlook) -> Tensor | None:
         """Return the covariance with the values of other decisions; None where the model does not know it, or it takes long."""
-        used = ((self.pull != 0.0).any(0) | (other.pull != 0.0).any(0)).nonzero()[
-            :, 0
-        ]  # an adversary may sit on few contexts
+        # An adversary may sit on few contexts.
+        used = ((self.pull != 0.0).any(0) | (other.pull != 0.0).any(0)).nonzero()[:, 0]
         if not isinstance(self.posterior, Comparing) or len(used) > JOINT:
             return None
         one = (self.x, self.pull[:, used])

@@ -55,13 +55,10 @@ class Situation:
     horizon: int | None = None  # trials the study is meant to have
     status_quo: Mapping[str, Value] | None = None  # what is done without the study
     radius: float | None = None  # given with the ask, in place of the objective's own
-    aim: Aim | None = None  # the policy's objective, bound; set where a guard is asked
-    plausible: tuple[
-        Posterior, ...
-    ] = ()  # other posteriors that the data allow, equally probable; set where a guard is asked
-    judged: Contexts | None = (
-        None  # the contexts seen, with what is unknown of their weights; set where a guard is asked
-    )
+    # Set where a guard is asked.
+    aim: Aim | None = None  # the policy's objective, bound
+    plausible: tuple[Posterior, ...] = ()  # other posteriors that the data allow, equally probable
+    judged: Contexts | None = None  # the contexts seen, with what is unknown of their weights
 
     @property
     def posterior(self) -> Posterior:

@@ -2,13 +2,13 @@
 
     P(V(x) >= floor) = mean over theta of Phi((m_theta(x) - floor) / s_theta(x)) >= confidence
 
-theta are draws of the model's hyper-parameters: a fit that takes its length-scales for certain is surest where nothing was tried. Given theta,
-V is normal to first order: V(x) ~ V(m) + q'(f - m), q its gradient at the mean m of the fit, with
+theta are draws of the model's hyper-parameters: a fit that takes its length-scales for certain is surest where nothing was
+tried. Given theta, V is normal to first order: V(x) ~ V(m) + q'(f - m), q its gradient at the mean m of the fit, with
 
     m_theta = V(m) + q'(m_theta - m)        s_theta^2 = q' S_theta q + what is unknown of the contexts' distribution
 
-S_theta is the posterior covariance of f over the contexts at x. The contexts' weights are Dirichlet, worth A contexts: for an average that
-adds sum_i w_i (m_i - m)^2 / (A + 1).
+S_theta is the posterior covariance of f over the contexts at x. The contexts' weights are Dirichlet, worth A contexts: for
+an average that adds sum_i w_i (m_i - m)^2 / (A + 1).
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ Normals: TypeAlias = Callable[[Tensor], tuple[Tensor, Tensor]]
 # Before enough has come back a floor can vouch for nothing but the status quo and what is this near to it, as a share of each
 # range: changes of this size are made without a model too.
 NEIGHBOURHOOD = 0.025
-# A floor vouches for nothing farther from what has come back than this share of a range: a model of values that were all seen in one
-# corner does not know how deep the next one is.
+# A floor vouches for nothing farther from what has come back than this share of a range: a model of values that were all
+# seen in one corner does not know how deep the next one is.
 REACH = 0.1
 # Results before which no model says what another decision would bring.
 FEWEST = 5
@@ -55,8 +55,9 @@ class Floor:
     """The objective's value is at least `value` with probability `confidence`, by the posterior of what has arrived.
 
     Without a value the floor is what the status quo brings, less `slack`: what a try may cost. For an objective whose value
-    is a score, such as `Satisficing`, the floor is one of the average value. A study that minimizes has a ceiling: at most `value`.
-    Until five results have come back there is no model to go by: the status quo is asked, and what lies within 2.5 % of each range of it.
+    is a score, such as `Satisficing`, the floor is one of the average value. A study that minimizes has a ceiling: at most
+    `value`. Until five results have come back there is no model to go by: the status quo is asked, and what lies within
+    2.5 % of each range of it. After that no number moves by more than 10 % of its range beyond what has come back.
 
     >>> Floor(12.0, confidence=0.95).value
     12.0
@@ -131,7 +132,7 @@ class Floor:
 
 
 def _from_tried(situation: Situation) -> Function:
-    """Return how far decisions are from one that came back, in the number that differs most; categories count as the model has them."""
+    """Return how far decisions are from one that came back, in the number that differs most; categories are the model's."""
     space, tried = situation.trials.space, situation.trials.dataset.x.cpu()
     numbers = torch.ones(space.decision_width, dtype=torch.bool)
     for name, parameter in space.decision.items():

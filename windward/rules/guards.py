@@ -5,8 +5,8 @@
     Floor(value, slack, confidence)  where the objective's value is at least so much, with so much probability: `floor.py`
     Guards((one, other, ...))        where each of several allows it
 
-A guard turns a `Situation` into `Limits`. Where nothing qualifies the status quo is asked. Guards hold for `ask`; a recommendation
-is not tried, and not guarded.
+A guard turns a `Situation` into `Limits`. Where nothing qualifies the status quo is asked. Guards hold for `ask`; a
+recommendation is not tried, and not guarded.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ from windward.trials.trials import Trials
 class Guard(Protocol):
     """Say where the next decision may be.
 
-    `title` is the guard in a few words. `needs_status_quo` where it cannot do without one. `check` refuses a space that it does
-    not go with, and an objective that it contradicts; `sign` is -1 where the study minimizes. `sentence` says the rule to a person.
+    `title` is the guard in a few words. `needs_status_quo` where it cannot do without one. `check` refuses a space that it
+    does not go with, and an objective that it contradicts; `sign` is -1 where the study minimizes. `sentence` says the rule
+    to a person.
     """
 
     @property
@@ -200,7 +201,7 @@ class Guards:
     guards: Sequence[Guard]
 
     def __post_init__(self) -> None:
-        if isinstance(self.guards, str) or not isinstance(self.guards, Sequence) or not self.guards:
+        if not isinstance(self.guards, Sequence) or not self.guards:
             raise ArgumentError(
                 f"Guards({shown(self.guards)}): give several guards, such as (LargestStep(0.1), Floor(5.0))."
             )
@@ -256,7 +257,7 @@ def _last(situation: Situation) -> Mapping[str, Value]:
         return asked[-1].decision
     added = [trial for trial in trials.rows if trial.asked_at is None and trial.told_at is not None]
     if added:
-        return max(added, key=lambda trial: (trial.told_at, trial.id)).decision  # type: ignore[arg-type, return-value]
+        return max(added, key=lambda trial: (trial.told_at, trial.id)).decision
     assert situation.status_quo is not None
     return situation.status_quo
 
@@ -264,7 +265,7 @@ def _last(situation: Situation) -> Mapping[str, Value]:
 def _turned(guard: Any, sign: float) -> Any:
     if not isinstance(guard, Turning):
         raise IncompatibleError(
-            f"{shown(guard)}: a study that minimizes must know how this guard turns; give it a method oriented(self, sign) that "
-            "returns it with its outcome quantities times sign (itself, where it has none)."
+            f"{shown(guard)}: a study that minimizes must know how this guard turns; give it a method oriented(self, sign) "
+            "that returns it with its outcome quantities times sign (itself, where it has none)."
         )
     return guard.oriented(sign)

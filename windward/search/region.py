@@ -34,8 +34,8 @@ CORNERS = 8
 class Region:
     """The decisions a maximizer may choose; `avoid`: pending and lost ones `"m d"`, `hints`: places worth a look `"h d"`.
 
-    `apart`: which share of the cube's diagonal to keep from those to avoid. `low` and `high` `"d"` narrow the cube, where a guard
-    does.
+    `apart`: which share of the cube's diagonal to keep from those to avoid. `low` and `high` `"d"` narrow the cube, where a
+    guard does.
     """
 
     space: Space

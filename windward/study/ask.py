@@ -222,9 +222,8 @@ class Asker:
         if written is None:
             # With the same hyper-parameters, take the other's pending decision into account.
             return None, None if found is None else (Fit(found, body["fitted"]), policy)
-        (mine,) = (
-            event for event in written if event.key == key
-        )  # of another call, where one with this key came first
+        # Of another call, where one with this key came first.
+        (mine,) = (event for event in written if event.key == key)
         assert mine.trial is not None
         return asked_before(log.history, key, given, fixed) or suggested(mine.trial, mine.body), None
 

@@ -1,7 +1,7 @@
 """The choice of a decision under a guard: within its limits, the status quo where nothing qualifies.
 
-What is allowed may be a small part of the space, around decisions that are known: the search gets the status quo, what has come back, and
-points beside both as hints, so that it finds that part.
+What is allowed may be a small part of the space, around decisions that are known: the search gets the status quo, what has
+come back, and points beside both as hints, so that it finds that part.
 """
 
 from __future__ import annotations
@@ -178,8 +178,8 @@ def _nothing(
         )
     if any(status_quo[name] != value for name, value in request.fixed.items()):
         raise SpaceError(
-            f"ask(fix={shown(dict(request.fixed))}): with these fixed no decision satisfies the guard {rule}; fix them nearer to "
-            "the status quo, or ask without fix."
+            f"ask(fix={shown(dict(request.fixed))}): with these fixed no decision satisfies the guard {rule}; fix them nearer "
+            "to the status quo, or ask without fix."
         )
     anywhere = region.points(SPREAD, torch.Generator().manual_seed(request.seed))
     held = [Held(guard.title, bool((~each.allow(anywhere)).any())) for guard, each in zip(guards, every, strict=True)]
@@ -210,6 +210,6 @@ def _check(policy: Policy, x: Tensor, limits: Limits) -> None:
     """Refuse a decision outside the limits: a maximizer of somebody's own may not look at them."""
     if not bool(limits.allow(x[None]).all()):
         raise IncompatibleError(
-            f"Policy(maximize={shown(policy.maximize)}, guard={shown(policy.guard)}): the maximizer returned a decision that the "
-            "guard does not allow; choose only from region.points, or use MultiStart()."
+            f"Policy(maximize={shown(policy.maximize)}, guard={shown(policy.guard)}): the maximizer returned a decision that "
+            "the guard does not allow; choose only from region.points, or use MultiStart()."
         )

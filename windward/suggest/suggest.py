@@ -57,7 +57,9 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
     context = policy.context_rule(choice.x, situation, generator)
     reason = fitted_reason(choice, situation, aim, trials.sign)
     found = None if context is None else context.cpu()
-    return Proposal(choice.x, found, stand_in, believed.posterior.hyperparameters, reason, believed.arrived, choice.exact)
+    return Proposal(
+        choice.x, found, stand_in, believed.posterior.hyperparameters, reason, believed.arrived, choice.exact
+    )
 
 
 def _avoided(policy: Policy, trials: Trials, request: Request) -> Tensor:

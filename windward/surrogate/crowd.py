@@ -1,7 +1,8 @@
 """The average of f over weighted contexts under several posteriors of the same data at once.
 
-A guard asks it at every point of a search, under each draw of the hyper-parameters. One after the other these are hundreds of small
-operations; stacked they are a few. The formulas are those of `jointly.py`, with one more axis in front, `T` posteriors.
+A guard asks it at every point of a search, under each draw of the hyper-parameters. One after the other these are hundreds
+of small operations; stacked they are a few. The formulas are those of `jointly.py`, with one more axis in front, `T`
+posteriors.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     g(x) = sum_i w_i f(x, c_i)         Cov[g(x), g'(x')] = prior - b(x)' (K + N)^-1 b'(x')
     prior = a sum_ij w_i w'_j k(|x - x'|^2 + |c_i - c_j|^2)      b(x)_n = a sum_i w_i k((x, c_i), observation n)
 
-Weights need not be a distribution: with the gradient of an objective in the values of f as weights, this is the objective to first
-order.
+Weights need not be a distribution: with the gradient of an objective in the values of f as weights, this is the objective
+to first order.
 """
 
 from __future__ import annotations

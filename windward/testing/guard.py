@@ -27,10 +27,10 @@ GAP = 1e-9
 def check_guard(guard: Guard, *, seed: int = 0) -> None:
     """Hold a guard to its laws in a small study with a status quo, with and without a model.
 
-    Its box lies inside the cube and is not empty. Its margin, if there is one, gives decisions `"b d"` finite numbers `"b"`, one in a
-    batch as alone. The same situation gives the same limits, and nothing is drawn from torch's global generator. It says
-    itself in a sentence, goes to JSON and back, and turned twice it is itself. Where it says that it needs no status quo, it does
-    without.
+    Its box lies inside the cube and is not empty. Its margin, if there is one, gives decisions `"b d"` finite numbers
+    `"b"`, one in a batch as alone. The same situation gives the same limits, and nothing is drawn from torch's global
+    generator. It says itself in a sentence, goes to JSON and back, and turned twice it is itself. Where it says that it
+    needs no status quo, it does without.
 
     >>> import windward as ww
     >>> check_guard(ww.LargestStep(0.1))

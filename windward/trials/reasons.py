@@ -5,8 +5,8 @@
                 "learn"       it would teach most
                 "status_quo"  a guard left nothing else
 
-Numbers are in the user's units and orientation. `value` is the objective at the posterior mean, `deviation` how far the truth may be
-off by what is unknown of f.
+Numbers are in the user's units and orientation. `value` is the objective at the posterior mean, `deviation` how far the
+truth may be off by what is unknown of f.
 """
 
 from __future__ import annotations
