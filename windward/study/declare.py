@@ -11,8 +11,8 @@
     order = 40
 
 Parts are written as `to_json` writes them. A policy is `{"part": "Policy", ...}` by its parts, or `{"method": ...}`, a
-published method with its arguments, and a guard beside them; left out, it is the study's default. Names are resolved against Windward's own
-tables, and then, with `plugins`, against what installed packages offer; nothing else is imported.
+published method with its arguments, and a guard beside them; left out, it is the study's default. Names are resolved
+against Windward's own tables, and then, with `plugins`, against what installed packages offer; nothing else is imported.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeVar
 
 from windward.basics.errors import ArgumentError, JournalError
@@ -16,6 +16,7 @@ from windward.journal import Draft, Event, History, Journal, check_name, open_jo
 from windward.journal.fold import Checked, Reader
 from windward.space.space import Space
 from windward.trials.ledger import Ledger
+from windward.trials.records import Trial
 
 Answer = TypeVar("Answer")
 Clock = Callable[[], datetime]
@@ -73,6 +74,14 @@ class Log:
                 f"Study(clock=...): the clock must return a datetime with a time zone, got {shown(now)}."
             )
         return now.astimezone(UTC)
+
+    def pending(self, older_than: timedelta | None = None) -> list[Trial]:
+        """Return the trials without a value that nobody has given up, those asked longer ago than `older_than`."""
+        if older_than is not None and (not isinstance(older_than, timedelta) or older_than < timedelta(0)):
+            raise ArgumentError(f"study.pending(older_than={shown(older_than)}): give a timedelta >= 0.")
+        self.sync()
+        now, waiting = self.now(), self.trials.pending
+        return [t for t in waiting if older_than is None or (t.asked_at and now - t.asked_at >= older_than)]
 
     def read(self) -> None:
         """Read the log of a study that is there; one without events is damaged."""

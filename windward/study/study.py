@@ -10,22 +10,20 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 
-from windward.auto import default_policy
 from windward.basics import arguments
-from windward.basics.codec import decode, encode, table_of
-from windward.basics.errors import ArgumentError, WindwardError
-from windward.basics.speech import shown
-from windward.journal import Draft, History, Journal, check_name, check_texts, open_journal
+from windward.basics.codec import decode, table_of
+from windward.basics.errors import WindwardError
+from windward.journal import Draft, History, Journal, open_journal
 from windward.journal.keys import key_for
 from windward.parts import OWN_PARTS
-from windward.policy import Policy, check_policy
+from windward.policy import Policy
 from windward.present.snapshot import Kept, Snapshot
-from windward.rules.guards import check_status_quo
 from windward.space.parameters import Value
 from windward.space.space import Space
 from windward.study import standing
 from windward.study import tell as telling
 from windward.study.ask import Asker, trials_of
+from windward.study.founding import created_body
 from windward.study.log import Clock, Log, journal_of, utc_now
 from windward.study.reading import PartsReader, allowed, use
 from windward.study.run import Leftover, run_rounds
@@ -56,12 +54,11 @@ class Study:
 
     `policy` left out is `papers.sbo_kde()`, or `papers.gp_ucb()` for a space without contexts, with a careful report on
     imported history (`Report(caution="history")`). `journal` is a URL such as `"sqlite:///shop.db"`, a journal, or None for
-    one in memory. `clock` returns the time, a datetime with a time zone, for studies that live by another clock than the
-    machine's; give the same one to `Study.open`. `device` is where the model is computed: `"cuda"` pays from some thousands
-    of observations or tens of thousands of decisions. `memory` is how many bytes a suggestion may take; one that needs more
-    is refused before it starts. Left out, it is 4 GiB, or all that another device than the processor has. `status_quo` is
-    what is done without the study, a whole decision; `horizon` is how many trials it is meant to have. Both can be declared
-    later: see `declare`.
+    one in memory. `status_quo` is what is done without the study, a whole decision; `horizon` is how many trials it is meant
+    to have; both can be declared later. `clock` returns the time, a datetime with a time zone, for studies that live by
+    another clock than the machine's; give the same one to `Study.open`. `device` is where the model is computed: `"cuda"`
+    pays from some thousands of observations or tens of thousands of decisions. `memory` is how many bytes a suggestion may
+    take; one that needs more is refused. Left out, it is 4 GiB, or all that another device than the processor has.
     """
 
     def __init__(
@@ -80,27 +77,17 @@ class Study:
         device: str | torch.device = "cpu",
         memory: int | None = None,
     ) -> None:
-        if not isinstance(space, Space):
-            raise ArgumentError(f"Study(space={shown(space)}): give a Space.")
-        if policy is None:
-            policy = default_policy(space)
-        check_policy("Study", policy)
-        arguments.choice("Study", "direction", direction, ("maximize", "minimize"))
-        seed = arguments.whole("Study", "seed", seed, low=0)
-        check_name("Study", name, new=True)
-        check_texts("Study", space)
-        status_quo, horizon = standing.checked_standing("Study", space, status_quo, horizon)
-        check_status_quo("Study", policy.guard, status_quo)
-        policy.check(space, sign=1.0 if direction == "maximize" else -1.0, memory=allowed(memory, device))
-        self._prepare(name, open_journal(journal), parts, clock, device, memory)
-        body = standing.created_body(
-            space=encode(space),
-            policy=encode(policy),
-            outcomes={self._history.outcome: {"goal": direction, "unit": None}},
+        body = created_body(
+            space,
+            policy,
+            name=name,
             seed=seed,
+            direction=direction,
             status_quo=status_quo,
             horizon=horizon,
+            memory=allowed(memory, device),
         )
+        self._prepare(name, open_journal(journal), parts, clock, device, memory)
         created = Draft("created", None, self._now(), body)
         decode(body["policy"], self._reader.table)  # a policy that cannot be read back is refused now
         self._log.create(created, key=key_for("Study", None))
@@ -213,11 +200,7 @@ class Study:
 
     def pending(self, *, older_than: timedelta | None = None) -> list[Trial]:
         """Return the trials without a value that nobody has given up, those asked longer ago than `older_than`."""
-        if older_than is not None and (not isinstance(older_than, timedelta) or older_than < timedelta(0)):
-            raise ArgumentError(f"study.pending(older_than={shown(older_than)}): give a timedelta >= 0.")
-        self.sync()
-        now, waiting = self._now(), self.trials.pending
-        return [t for t in waiting if older_than is None or (t.asked_at and now - t.asked_at >= older_than)]
+        return self._log.pending(older_than)
 
     def dataframe(self) -> pandas.DataFrame:
         """Return one row per trial as a pandas DataFrame, with columns `decision.<name>`, `context.<name>` and so on."""
@@ -402,16 +385,8 @@ class Study:
         KeyboardInterrupt: all that was told is in the journal, what was being evaluated stays pending. `leftover` says
         what becomes of trials an earlier run left pending: kept (and named in the log), evaluated again, or lost.
         """
-        run_rounds(
-            self,
-            evaluate,
-            rounds,
-            until=until,
-            executor=executor,
-            workers=workers,
-            leftover=leftover,
-            progress=progress,
-        )
+        run = partial(run_rounds, self, evaluate, rounds, until=until, leftover=leftover, progress=progress)
+        run(executor=executor, workers=workers)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
