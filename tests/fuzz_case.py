@@ -162,6 +162,10 @@ class Case:
     def create(self) -> None:
         """Make the study in its journal, with the first policy that goes with its space."""
         options = {"seed": self.chance.randrange(2**53), "direction": self.direction, "name": self.name}
+        if (
+            self.chance.random() < 0.5
+        ):  # a guard needs one; constraints may refuse it, and the next policy is tried without
+            options["status_quo"] = random_values(self.chance, self.space.decision)
         refusals = (ww.IncompatibleError, ww.ArgumentError, ww.SpaceError)
         for _ in range(MOST_POLICIES):
             policy = self.policy()
@@ -174,6 +178,8 @@ class Case:
             made = self.attempt("create", words, make, refusals)
             if isinstance(made, ww.Study):
                 break
+            if isinstance(made, ww.SpaceError):
+                options.pop("status_quo", None)
         expect(isinstance(made, ww.Study), f"{MOST_POLICIES} policies were refused for {self.space!r}: {made}")
         self.study = made
         expect(self.written() == 1, "a new study has one event")
@@ -265,7 +271,8 @@ class Case:
         names = {name for constraint in self.space.constraints for name in constraint.coefficients}
         whole = any(isinstance(self.space.decision[name], Integer) for name in names)
         on_grid = isinstance(self.study.policy.maximize, ww.OverGrid)
-        searched = (ww.SpaceError,) if names and (fixed or whole) else ()
+        guarded = bool(fixed) and self.study.policy.guard != ww.NoGuard()
+        searched = (ww.SpaceError,) if guarded or (names and (fixed or whole)) else ()
         # MMD certifies its answers: at hostile radii it refuses, and says what to change.
         uncertified = (names and on_grid) or "MMD(" in repr(self.study.policy)
         return (*searched, ww.SolverError) if uncertified else searched

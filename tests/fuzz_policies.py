@@ -35,6 +35,7 @@ def random_policy(chance: Random, space: Space, scale: float) -> Policy:
         surrogate=_surrogate(chance, space),
         maximize=_maximizer(chance),
         design=_design(chance),
+        guard=_guard(chance, space, scale),
         report=_report(chance, scale),
     )
 
@@ -189,6 +190,23 @@ def _design(chance: Random) -> Any:
     return ww.RandomDesign() if chance.random() < 0.05 else ww.Sobol(chance.choice((0, 1, 2, 3, 4)))
 
 
+def _guard(chance: Random, space: Space, scale: float) -> Any:
+    """Return a guard, most often none: a study without a status quo refuses the others."""
+    if chance.random() < 0.7:
+        return ww.NoGuard()
+    name = chance.choice(sorted(space.decision))
+    size = 0.0 if isinstance(space.decision[name], Categorical) else chance.choice((0.0, 0.1, 2.0))
+    steps = (
+        ww.LargestStep(chance.choice((0.01, 0.3, 1.0)), chance.choice(("status_quo", "last"))),
+        ww.LargestStep({name: size}),
+    )
+    floors = (
+        ww.Floor(chance.choice((-scale, 0.0, 2 * scale))),
+        ww.Floor(slack=scale, confidence=chance.choice((0.2, 0.9))),
+    )
+    return chance.choice((*steps, *floors, ww.Guards((steps[0], floors[1]))))
+
+
 def _report(chance: Random, scale: float) -> Any:
     objective = _objective(chance, scale) if chance.random() < 0.3 else None
     return ww.Report(objective, chance.choice(("space", "space", "evaluated")))
@@ -236,6 +254,14 @@ BAD_PARTS: tuple[Callable[[], object], ...] = (
     lambda: ww.MultiStart(tolerance=0.0),
     lambda: ww.OverGrid(1),
     lambda: ww.Sobol(-1),
+    lambda: ww.LargestStep(-0.1),
+    lambda: ww.LargestStep({"x": -1.0}),
+    lambda: ww.LargestStep(0.1, "first"),
+    lambda: ww.Floor(),
+    lambda: ww.Floor(math.nan),
+    lambda: ww.Floor(0.0, confidence=1.0),
+    lambda: ww.Floor(slack=0.0),
+    lambda: ww.Guards([ww.Expected()]),
     lambda: ww.Report("mean"),
     lambda: ww.Report(candidates="all"),
     lambda: ww.from_json("{"),
