@@ -133,7 +133,17 @@ def _proposal(problem: Likelihood, fitted: Hyperparameters) -> tuple[Array, Arra
         _, gradient, curvature, _ = scaled.values_and_gradients(theta[None])
         step = np.linalg.solve(curvature[0], gradient[0] + 1.0)
         theta = (theta + step.clip(-LONGEST, LONGEST)).clip(lows, highs)
-    return theta, WIDER * np.linalg.inv(np.linalg.cholesky(curvature[0])).T
+    return theta, WIDER * _inverse_root(curvature[0])
+
+
+def _inverse_root(curvature: Array) -> Array:
+    """Return a root of the inverse; outcomes far from one in size may leave a curvature that rounding has made indefinite."""
+    try:
+        root: Array = np.linalg.inv(np.linalg.cholesky(curvature)).T
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(curvature)
+        root = vectors / np.sqrt(np.maximum(values, 1e-12 * max(float(values.max()), 1.0)))
+    return root
 
 
 def _drawn(center: Array, root: Array, count: int, generator: torch.Generator) -> _Proposals:
