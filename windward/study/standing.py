@@ -18,7 +18,6 @@ from windward.journal.events import VERSION
 from windward.journal.keys import key_for
 from windward.space.parameters import Value
 from windward.space.space import Space
-from windward.version import __version__
 
 if TYPE_CHECKING:
     from windward.study.log import Log
@@ -35,28 +34,6 @@ def checked_standing(
     """
     found = None if status_quo is None else space.check_decision(f"{call}(status_quo=...)", status_quo)
     return found, None if horizon is None else arguments.whole(call, "horizon", horizon, low=1)
-
-
-def created_body(
-    *,
-    space: Any,
-    policy: Any,
-    outcomes: Mapping[str, Any],
-    seed: int,
-    status_quo: Values | None,
-    horizon: int | None,
-) -> dict[str, Any]:
-    """Return the body of a study's first event; the space and the policy are encoded already."""
-    return {
-        "v": VERSION,
-        "space": space,
-        "policy": policy,
-        "outcomes": dict(outcomes),
-        "seed": seed,
-        "status_quo": status_quo,
-        "horizon": horizon,
-        "windward": __version__,
-    }
 
 
 def declare(log: Log, *, status_quo: Values | None = None, horizon: int | None = None) -> None:

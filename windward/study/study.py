@@ -5,28 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from datetime import datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import torch
 
-from windward.auto import default_policy
 from windward.basics import arguments
-from windward.basics.codec import decode, encode, table_of
-from windward.basics.errors import ArgumentError, WindwardError
-from windward.basics.speech import shown
-from windward.journal import Draft, History, Journal, check_name, check_texts, open_journal
+from windward.basics.codec import decode, table_of
+from windward.basics.errors import WindwardError
+from windward.journal import Draft, History, Journal, open_journal
 from windward.journal.keys import key_for
 from windward.parts import OWN_PARTS
-from windward.policy import Policy, check_policy
+from windward.policy import Policy
 from windward.present.snapshot import Kept, Snapshot
-from windward.rules.guards import check_status_quo
 from windward.space.parameters import Value
 from windward.space.space import Space
 from windward.study import standing
 from windward.study import tell as telling
 from windward.study.ask import Asker, trials_of
+from windward.study.creating import created_body
 from windward.study.log import Clock, Log, journal_of, utc_now
+from windward.study.looking import snapshot_of, still_pending
 from windward.study.reading import PartsReader, allowed, use
 from windward.study.run import Leftover, run_rounds
 from windward.suggest.settled import Settled
@@ -80,27 +78,17 @@ class Study:
         device: str | torch.device = "cpu",
         memory: int | None = None,
     ) -> None:
-        if not isinstance(space, Space):
-            raise ArgumentError(f"Study(space={shown(space)}): give a Space.")
-        if policy is None:
-            policy = default_policy(space)
-        check_policy("Study", policy)
-        arguments.choice("Study", "direction", direction, ("maximize", "minimize"))
-        seed = arguments.whole("Study", "seed", seed, low=0)
-        check_name("Study", name, new=True)
-        check_texts("Study", space)
-        status_quo, horizon = standing.checked_standing("Study", space, status_quo, horizon)
-        check_status_quo("Study", policy.guard, status_quo)
-        policy.check(space, sign=1.0 if direction == "maximize" else -1.0, memory=allowed(memory, device))
-        self._prepare(name, open_journal(journal), parts, clock, device, memory)
-        body = standing.created_body(
-            space=encode(space),
-            policy=encode(policy),
-            outcomes={self._history.outcome: {"goal": direction, "unit": None}},
+        body = created_body(
+            space,
+            policy,
+            name=name,
+            direction=direction,
             seed=seed,
             status_quo=status_quo,
             horizon=horizon,
+            memory=allowed(memory, device),
         )
+        self._prepare(name, open_journal(journal), parts, clock, device, memory)
         created = Draft("created", None, self._now(), body)
         decode(body["policy"], self._reader.table)  # a policy that cannot be read back is refused now
         self._log.create(created, key=key_for("Study", None))
@@ -213,11 +201,8 @@ class Study:
 
     def pending(self, *, older_than: timedelta | None = None) -> list[Trial]:
         """Return the trials without a value that nobody has given up, those asked longer ago than `older_than`."""
-        if older_than is not None and (not isinstance(older_than, timedelta) or older_than < timedelta(0)):
-            raise ArgumentError(f"study.pending(older_than={shown(older_than)}): give a timedelta >= 0.")
         self.sync()
-        now, waiting = self._now(), self.trials.pending
-        return [t for t in waiting if older_than is None or (t.asked_at and now - t.asked_at >= older_than)]
+        return still_pending(self.trials, self._now(), older_than)
 
     def dataframe(self) -> pandas.DataFrame:
         """Return one row per trial as a pandas DataFrame, with columns `decision.<name>`, `context.<name>` and so on."""
@@ -345,41 +330,31 @@ class Study:
         clean, given = self.space.check_decision("study.assess", decision), self._check_given("study.assess", context)
         return self.snapshot().recommendation("study.assess", decision=clean, context=given)
 
-    def settled(self, delta: float) -> float:
-        """Return the probability that no decision is better than the recommended one by more than `delta`."""
-        return self.snapshot().settled("study.settled", arguments.number("study.settled", "delta", delta, low=0.0))
-
     def compare(
         self, first: Values | None = None, second: Values | None = None, *, context: Values | None = None
     ) -> Comparison:
         """Return by how much the second decision is worth more than the first, and the probability that it is better.
 
-        Without the first it is the status quo, without the second the recommended decision.
+        Without the first it is the status quo, without the second the recommended decision. Both are judged on the same
+        draws of what is unknown: what moves both alike does not count.
         """
-        both = (first, second)
-        clean = [None if each is None else self.space.check_decision("study.compare", each) for each in both]
-        given = self._check_given("study.compare", context)
-        return self.snapshot().comparison("study.compare", clean[0], clean[1], context=given)
+        call, check = "study.compare", self.space.check_decision
+        one, other = (None if each is None else check(call, each) for each in (first, second))
+        return self.snapshot().comparison(call, one, other, context=self._check_given(call, context))
+
+    def settled(self, delta: float, *, context: Values | None = None) -> float:
+        """Return the probability that no decision is better than the recommended one by more than `delta`.
+
+        `delta` is in the units of the value. `run(until=Settled(delta))` stops by it.
+        """
+        given = self._check_given("study.settled", context)
+        return self.snapshot().settled("study.settled", delta, context=given)
 
     def snapshot(self) -> Snapshot:
         """Return the study as it is in its journal now, for whoever shows it; it does not change when the study does."""
         self.sync()
         with self._lock:
-            return Snapshot(
-                name=self.name,
-                space=self.space,
-                policy=self.policy,
-                direction=self.direction,
-                seed=self.seed,
-                trials=self.trials,
-                revision=self.revision,
-                now=self._now(),
-                memory=self._memory,
-                status_quo=self.status_quo,
-                horizon=self.horizon,
-                kept=self._kept,
-                events=partial(self.journal.read, self.name, birth=self._history.birth),
-            )
+            return snapshot_of(self._log, self.policy, self.trials, self._memory, self._kept)
 
     def run(
         self,
@@ -403,14 +378,7 @@ class Study:
         what becomes of trials an earlier run left pending: kept (and named in the log), evaluated again, or lost.
         """
         run_rounds(
-            self,
-            evaluate,
-            rounds,
-            until=until,
-            executor=executor,
-            workers=workers,
-            leftover=leftover,
-            progress=progress,
+            self, evaluate, rounds, until, executor=executor, workers=workers, leftover=leftover, progress=progress
         )
 
     # -- inside ----------------------------------------------------------------------------------------------------
