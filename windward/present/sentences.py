@@ -33,8 +33,13 @@ class Advice:
 
     def lines(self) -> list[str]:
         """Return the sentences in order."""
+        return [self.decision, *self.warnings, *self.said, self.basis]
+
+    @property
+    def said(self) -> list[str]:
+        """What is said of the decision itself."""
         beside = [] if self.beside is None else [self.beside]
-        return [self.decision, *self.warnings, self.value, self.interval, *beside, self.protection, self.basis]
+        return [self.value, self.interval, *beside, self.protection]
 
 
 def advice(study: Source, found: Recommendation) -> list[str]:
@@ -147,7 +152,8 @@ def _status_quo_sentence(study: Snapshot, found: Recommendation) -> str | None:
     quo = f"Compared with the status quo, {_named(beside.first.decision)}"
     better = f"It is better with {chance(beside.probability)} probability"
     chosen = "; this allows for its having been chosen because it looked best" if beside.corrected else ""
-    return f"{quo}, its value is expected to be {_apart(beside)}. {_difference_sentence(beside)} {better}{chosen}."
+    stay = " By this the status quo is the better choice." if beside.probability < 0.5 else ""
+    return f"{quo}, its value is expected to be {_apart(beside)}. {_difference_sentence(beside)} {better}{chosen}.{stay}"
 
 
 def _apart(found: Comparison) -> str:
