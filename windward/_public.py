@@ -18,7 +18,7 @@ from windward.basics.errors import (
 )
 from windward.beliefs.beliefs import ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
 from windward.beliefs.widths import DelayedWidth, HuangWidth, MicheliWidth, delayed_width
-from windward.contexts import Box, Contexts, Distribution, Empirical, Grid, KernelDensity, Known, NoContext
+from windward.contexts import Box, Contexts, Distribution, Empirical, Grid, KernelDensity, Known, NoContext, Unknown
 from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein, WorstCase
 from windward.feedback import Censor, Hallucinate, Ignore
 from windward.journal import MemoryJournal, delete_study, studies
@@ -42,9 +42,10 @@ from windward.space.linear import Linear
 from windward.space.parameters import Categorical, Integer, Real
 from windward.space.space import Space
 from windward.study.study import Study
+from windward.suggest.settled import Settled
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
 from windward.trials.reasons import Beside, Held, Reason
-from windward.trials.records import Past, Recommendation, Result, Suggestion, Tell, Trial
+from windward.trials.records import Beyond, Comparison, Past, Recommendation, Result, Suggestion, Tell, Trial
 from windward.trials.trials import Trials
 from windward.version import __version__
 
@@ -56,6 +57,7 @@ __all__ = [
     "Acquisition",
     "ArgumentError",
     "Beside",
+    "Beyond",
     "BocuOne",
     "BocuTwo",
     "Box",
@@ -63,6 +65,7 @@ __all__ = [
     "Categorical",
     "Censor",
     "ChiSquare",
+    "Comparison",
     "Contexts",
     "Decay",
     "DelayedWidth",
@@ -119,6 +122,7 @@ __all__ = [
     "Robust",
     "Satisficing",
     "Sensitivity",
+    "Settled",
     "Situation",
     "Sobol",
     "SoftClip",
@@ -138,6 +142,7 @@ __all__ = [
     "TrialError",
     "Trials",
     "Uniform",
+    "Unknown",
     "UnknownStudy",
     "Unscaled",
     "UpperConfidence",

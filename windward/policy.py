@@ -118,6 +118,10 @@ class Policy:
         """Return the trials as this policy sees them: without contexts where its context model is blind."""
         return trials.blind() if self.context_model.blind else trials
 
+    def past_design(self, trials: Trials) -> bool:
+        """Return whether more results have arrived than the design asks for: the model then has something to say."""
+        return len(self.view(trials).arrived) > max(1.0, self.design.rounds(trials.space))
+
     def oriented(self, sign: float) -> Policy:
         """Return the policy for values times `sign`: its own outcome quantities, a target or a worst value, turn too."""
         if sign > 0:

@@ -1,4 +1,4 @@
-"""Commands that look at what is known: recommend, report, demo."""
+"""Commands that look at what is known: recommend, compare, settled, report, demo."""
 
 from __future__ import annotations
 
@@ -6,12 +6,25 @@ from pathlib import Path
 
 import click
 
-from windward.cli.common import echo_json, journal_option, json_option, opened, pairs_option, say, typed
+from windward.cli.common import (
+    NEGATIVE_NUMBERS,
+    echo_json,
+    journal_option,
+    json_option,
+    opened,
+    pairs_option,
+    say,
+    typed,
+)
+
+context_option = pairs_option(
+    "--context", "-c", "context", "What is known of the context it will meet; may be repeated."
+)
 
 
 @click.command(short_help="Say what to do now.")
 @click.argument("study")
-@pairs_option("--context", "-c", "context", "What is known of the context it will meet; may be repeated.")
+@context_option
 @journal_option
 @json_option
 def recommend(study: str, context: tuple[str, ...], journal: str, as_json: bool) -> None:
@@ -29,6 +42,60 @@ def recommend(study: str, context: tuple[str, ...], journal: str, as_json: bool)
         return
     for line in sentences.advice(one, found):
         say(line)
+
+
+@click.command(short_help="Set two decisions side by side.", context_settings=NEGATIVE_NUMBERS)
+@click.argument("study")
+@pairs_option("--first", None, "first", "The first decision, whole; left out, the status quo. May be repeated.")
+@pairs_option("--second", None, "second", "The second decision, whole; left out, the recommended one. May be repeated.")
+@context_option
+@journal_option
+@json_option
+def compare(
+    study: str, first: tuple[str, ...], second: tuple[str, ...], context: tuple[str, ...], journal: str, as_json: bool
+) -> None:
+    """Say by how much the second decision is worth more than the first, and how probable it is that it is better.
+
+    \b
+    Example: windward compare shop --first price=3.8 --second price=4.9
+    """
+    from windward.present import records, sentences
+
+    one = opened(study, journal)
+    found = one.compare(
+        typed("decision", one.space.decision, first),
+        typed("decision", one.space.decision, second),
+        context=typed("context", one.space.context, context),
+    )
+    if as_json:
+        echo_json(records.comparison(found))
+        return
+    for line in sentences.compared(found):
+        say(line)
+
+
+@click.command(short_help="Say whether the search can stop.", context_settings=NEGATIVE_NUMBERS)
+@click.argument("study")
+@click.option("--delta", type=float, help="A difference that does not matter, in the units of the value.")
+@context_option
+@journal_option
+@json_option
+def settled(study: str, delta: float | None, context: tuple[str, ...], journal: str, as_json: bool) -> None:
+    """Say how probable it is that no decision is better than the recommended one by more than DELTA.
+
+    Without --delta: the difference that holds with 90 % probability.
+
+    \b
+    Example: windward settled shop --delta 0.5
+    """
+    from windward.present import records, sentences
+
+    one = opened(study, journal)
+    found = records.settled(one.snapshot(), delta, typed("context", one.space.context, context))
+    if as_json:
+        echo_json(found)
+    else:
+        say(sentences.settled(found["delta"], found["probability"]))
 
 
 @click.command(short_help="Write a report to read, one HTML file.")

@@ -35,6 +35,8 @@ COMMANDS = {
     "lose": "windward.cli.rounds:lose",
     "amend": "windward.cli.rounds:amend",
     "recommend": "windward.cli.deciding:recommend",
+    "compare": "windward.cli.deciding:compare",
+    "settled": "windward.cli.deciding:settled",
     "report": "windward.cli.deciding:report",
     "serve": "windward.cli.serving:serve",
     "bench": "windward.bench.cli:bench",

@@ -35,6 +35,8 @@ BY_CALLER = "key:"
 # What becomes of a value without its whole context when its trial is given up.
 SET_ASIDE = "set_aside"
 GOALS = ("maximize", "minimize")
+# What is told, in a study that does not name it.
+OUTCOME = "value"
 
 
 # The parts that a space is made of.
@@ -83,7 +85,7 @@ class History:
         self.space: Space
         self.policy_body: Any  # of the policy in force
         self.birth: str | None = None  # the key of the first event: another study of the same name has another
-        self.outcome = "value"  # the name of what is told
+        self.outcome = OUTCOME  # the name of what is told
         self.direction: Literal["maximize", "minimize"] = "maximize"
         self.status_quo: dict[str, Value] | None = None
         self.horizon: int | None = None

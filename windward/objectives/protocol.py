@@ -85,6 +85,14 @@ class Within(Protocol):
 
 
 @runtime_checkable
+class Shifting(Protocol):
+    """An objective whose value is an average under a shift of the contexts, and says so."""
+
+    @property
+    def shifts(self) -> Literal[True]: ...
+
+
+@runtime_checkable
 class Averaging(Protocol):
     """An objective that is the plain expectation under the contexts' weights, and says so."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -26,6 +26,7 @@ class Robust:
     divergence: Divergence
     radius: Radius
     monotone: ClassVar[bool] = True
+    shifts: ClassVar[Literal[True]] = True
     title: ClassVar[str] = "worst average value under drift"
     unprotected: ClassVar[str | None] = None
 
@@ -62,6 +63,7 @@ class LipschitzRobust:
 
     radius: Radius
     monotone: ClassVar[bool] = True  # used at the upper confidence bound, as published
+    shifts: ClassVar[Literal[True]] = True
     title: ClassVar[str] = "worst average value under drift (bound)"
     unprotected: ClassVar[str | None] = None
     needs: ClassVar[str] = "slopes"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,12 @@ from windward.trials.reasons import Reason
 from windward.trials.records import Comparison, Recommendation, Suggestion, Trial
 
 if TYPE_CHECKING:  # records of trials need neither torch nor a fit
-    from windward.present.snapshot import Source
-    from windward.space import Space
+    from windward.present.snapshot import Snapshot, Source
+    from windward.space import Space, Value
     from windward.trials.trials import Trials
 
+# The probability with which the search is called settled, unless a difference that does not matter is given.
+SETTLED = 0.9
 TIMES = ("asked_at", "context_at", "told_at")
 
 
@@ -39,16 +42,14 @@ def reason(found: Reason | None) -> dict[str, Any] | None:
 def recommendation(found: Recommendation) -> dict[str, Any]:
     """Return a recommendation with the contexts it was judged on and their weights."""
     return {
-        "decision": dict(found.decision),
-        "value": found.value,
-        "interval": list(found.interval),
+        **_judged(found),
         "unknown_function": found.unknown_function,
         "unknown_contexts": found.unknown_contexts,
         "allowed_shift": found.allowed_shift,
         "beyond": [{"kind": one.kind, "name": one.name, "limit": one.limit} for one in found.beyond],
         "best_tried": None if found.best_tried is None else _judged(found.best_tried),
-        "beside_status_quo": None if found.beside_status_quo is None else comparison(found.beside_status_quo),
         "unseen": {name: list(choices) for name, choices in found.unseen.items()},
+        "beside_status_quo": None if found.beside_status_quo is None else comparison(found.beside_status_quo),
         "contexts": [dict(context) for context in found.contexts],
         "reference": list(found.reference),
         "adversary": list(found.adversary),
@@ -65,6 +66,17 @@ def comparison(found: Comparison) -> dict[str, Any]:
         "probability": found.probability,
         "corrected": found.corrected,
     }
+
+
+def settled(seen: Snapshot, delta: float | None, context: Mapping[str, Value] | None) -> dict[str, Any]:
+    """Return whether the search can stop: by how much no decision is better, and how probable that is.
+
+    Without `delta` it is the least that holds with a probability of 0.9; None where there is none in the units of the value.
+    """
+    if delta is not None:
+        return {"delta": delta, "probability": seen.settled("study.settled", delta, context=context)}
+    least = seen.settled_within("study.settled", SETTLED, context=context)
+    return {"delta": least if math.isfinite(least) else None, "probability": SETTLED}
 
 
 def _judged(found: Recommendation) -> dict[str, Any]:

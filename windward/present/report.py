@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 from windward.basics.codec import encode
 from windward.basics.errors import ArgumentError, IncompatibleError, TrialError
 from windward.basics.speech import ages, and_list, counted, number
-from windward.present import plots
+from windward.present import plots, records
 from windward.present.plots.style import graph_objects
-from windward.present.sentences import advised, basis, objective_name
+from windward.present.sentences import advised, basis, objective_name, settled
 from windward.present.snapshot import Snapshot, Source
 from windward.trials.records import Trial
 from windward.version import __version__
@@ -121,8 +121,19 @@ def _now(study: Snapshot) -> str:
             f"<p>{text(basis(study.trials, study.now))}</p></section>"
         )
     said = advised(study, found)
-    rest = "".join(f"<p>{text(line)}</p>" for line in said.lines()[1:])
-    return f'<section class="now"><h2>What to do now</h2><p class="do">{text(said.decision)}</p>{rest}</section>'
+    warned = "".join(f'<p class="warning">{text(line)}</p>' for line in said.warnings)
+    rest = "".join(f"<p>{text(line)}</p>" for line in [*said.said, *_settled(study), said.basis])
+    return (
+        f'<section class="now"><h2>What to do now</h2><p class="do">{text(said.decision)}</p>{warned}{rest}</section>'
+    )
+
+
+def _settled(study: Snapshot) -> list[str]:
+    """Return whether the search can stop, once the design is over: before it nothing is settled."""
+    if not study.policy.past_design(study.trials):
+        return []
+    found = records.settled(study, None, None)
+    return [settled(found["delta"], found["probability"])]
 
 
 def _decided(study: Snapshot) -> str:

@@ -33,8 +33,13 @@ class Advice:
 
     def lines(self) -> list[str]:
         """Return the sentences in order."""
+        return [self.decision, *self.warnings, *self.said, self.basis]
+
+    @property
+    def said(self) -> list[str]:
+        """What is said of the decision itself."""
         beside = [] if self.beside is None else [self.beside]
-        return [self.decision, *self.warnings, self.value, self.interval, *beside, self.protection, self.basis]
+        return [self.value, self.interval, *beside, self.protection]
 
 
 def advice(study: Source, found: Recommendation) -> list[str]:
@@ -53,36 +58,55 @@ def advised(study: Source, found: Recommendation) -> Advice:
         _protection_sentence(study, objective, found),
         basis(study.trials, study.now),
         tuple(warnings(found)),
-        None if found.beside_status_quo is None else compared(found.beside_status_quo),
+        _status_quo_sentence(study, found),
     )
 
 
-def compared(found: Comparison) -> str:
-    """Return a comparison in one or two sentences."""
-    first, second = (
-        and_list([f"{name} {number(value)}" for name, value in one.decision.items()])
-        for one in (found.first, found.second)
-    )
-    low, high = (number(end) for end in found.interval)
-    more = "more" if found.difference >= 0 else "less"
-    said = f"{_capital(second)} is expected to bring {number(abs(found.difference))} {more} than {first}"
-    said += f" (a difference of {low} to {high} with 90 % probability)."
-    return f"{said} It is better with {percent(found.probability)} probability."
+def compared(found: Comparison) -> list[str]:
+    """Return a comparison in sentences: the difference, its interval, the probability that the second is better."""
+    first, second = _named(found.first.decision), _named(found.second.decision)
+    if dict(found.first.decision) == dict(found.second.decision):
+        return [f"Both decisions are {first}."]
+    said = f"The value of {second} is expected to be {_apart(found)} than that of {first}."
+    return [
+        said,
+        _difference_sentence(found),
+        f"{_capital(second)} is better with {chance(found.probability)} probability.",
+    ]
+
+
+def settled(delta: float | None, probability: float) -> str:
+    """Return how probable it is that no decision is better than the recommended one by more than delta."""
+    if delta is None:
+        rest = chance(1.0 - probability)
+        return (
+            f"With more than {rest} probability another decision reaches the target and the recommended one does not."
+        )
+    better = f"no decision is better than the recommended one by more than {number(delta)}"
+    return f"With {chance(probability)} probability {better}."
+
+
+def chance(probability: float) -> str:
+    """Return a probability in words; one that comes from draws is never certain.
+
+    >>> chance(0.87), chance(1.0), chance(0.001)
+    ('87 %', 'more than 99 %', 'less than 1 %')
+    """
+    if probability > 0.99:
+        return "more than 99 %"
+    return "less than 1 %" if probability < 0.01 else percent(probability)
 
 
 def warnings(found: Recommendation) -> list[str]:
-    """Return what nobody has tried or seen of a recommendation, with the best choice that was tried."""
+    """Return what nobody has tried or seen of a recommendation, with the best decision that was tried."""
     said = [_beyond_sentence(one) for one in found.beyond]
     if found.best_tried is not None and said:
         low, high = (number(end) for end in found.best_tried.interval)
-        tried = and_list([f"{name} {number(value)}" for name, value in found.best_tried.decision.items()])
-        said.append(
-            f"The best choice that was tried is {tried}, with an estimated {number(found.best_tried.value)} "
-            f"({low} to {high} with 90 % probability)."
-        )
+        best = f"{_named(found.best_tried.decision)}: {number(found.best_tried.value)}"
+        said.append(f"The best of the decisions that were tried is {best} ({low} to {high} with 90 % probability).")
     for name, choices in found.unseen.items():
         listed = and_list([f"{name} = {choice}" for choice in choices])
-        said.append(f"{listed} {_have(len(choices))} not come yet: what happens then is a guess.")
+        said.append(f"{listed} {_have(len(choices))} not been seen yet, so the value there is a guess.")
     return said
 
 
@@ -95,18 +119,57 @@ def _beyond_sentence(one: Beyond) -> str:
 
 
 def _interval_sentence(study: Snapshot, found: Recommendation) -> str:
-    """Return the interval, and where it comes from."""
+    """Return the interval, where it comes from, and the average without the shift that is guarded against."""
     low, high = (number(end) for end in found.interval)
-    said = f"With 90 % probability that figure lies between {low} and {high}."
-    seen = study.policy.view(study.trials).contexts_seen if study.space.context else 0
-    if not seen or found.unknown_contexts == 0.0:
+    said = f"With 90 % probability that figure lies between {low} and {high}.{_why_wide(study, found)}"
+    if found.allowed_shift is None:
         return said
-    contexts = f"the {_seen(seen)} perhaps not typical of those to come"
+    average = found.value + study.trials.sign * found.allowed_shift
+    return f"{said} If the contexts do not drift, the average is estimated at {number(average)}."
+
+
+def _why_wide(study: Snapshot, found: Recommendation) -> str:
+    """Return what an interval comes from; nothing where only f is unknown."""
+    seen = study.policy.view(study.trials).contexts_seen
+    if not seen or found.unknown_contexts == 0.0:
+        return ""
+    results = "the results near this decision are few or noisy"
+    contexts = "the one context seen so far" if seen == 1 else f"the {seen} contexts seen so far"
+    contexts = f"{contexts} may not be typical"
     if found.unknown_contexts > found.unknown_function:
-        return f"{said} Most of that is because {contexts}."
+        return f" The range is this wide mostly because {contexts}."
     if found.unknown_contexts > 0.5 * found.unknown_function:
-        return f"{said} That is because too few results are near it, and because {contexts}."
-    return f"{said} Most of that is because too few results are near it."
+        return f" The range is this wide because {results}, and because {contexts}."
+    return f" The range is this wide mostly because {results}."
+
+
+def _status_quo_sentence(study: Snapshot, found: Recommendation) -> str | None:
+    """Return the decision beside the status quo, where there is one."""
+    beside = found.beside_status_quo
+    if beside is None:
+        same = study.status_quo is not None and dict(found.decision) == dict(study.status_quo)
+        return "This is the status quo: nothing else looks better." if same else None
+    quo = f"Compared with the status quo, {_named(beside.first.decision)}"
+    better = f"It is better with {chance(beside.probability)} probability"
+    chosen = "; this allows for its having been chosen because it looked best" if beside.corrected else ""
+    stay = " By this the status quo is the better choice." if beside.probability < 0.5 else ""
+    return (
+        f"{quo}, its value is expected to be {_apart(beside)}. {_difference_sentence(beside)} {better}{chosen}.{stay}"
+    )
+
+
+def _apart(found: Comparison) -> str:
+    return f"{number(abs(found.difference))} {'higher' if found.difference >= 0 else 'lower'}"
+
+
+def _difference_sentence(found: Comparison) -> str:
+    low, high = (number(end) for end in found.interval)
+    return f"With 90 % probability the difference lies between {low} and {high}."
+
+
+def _named(decision: Mapping[str, Value]) -> str:
+    """Return a decision in words: `order 0.22 and route rail`."""
+    return and_list([f"{name} {number(value)}" for name, value in decision.items()])
 
 
 def joined(values: Mapping[str, Value]) -> str:
@@ -219,10 +282,6 @@ def _category_moves(
             text = f"{name} = {choice} more often than expected ({percent(after)} instead of {percent(before)} of the time)"
             result.append((4 * (after - before), text))
     return result
-
-
-def _seen(count: int) -> str:
-    return "1 context seen so far is" if count == 1 else f"{count} contexts seen so far are"
 
 
 def _have(count: int) -> str:

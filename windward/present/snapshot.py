@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 
 import torch
 
+from windward.basics import arguments
 from windward.basics.errors import ArgumentError
 from windward.contexts import Contexts
 from windward.journal import Event
@@ -25,7 +26,7 @@ from windward.suggest.assess import Assessment, Base
 from windward.suggest.compare import compared
 from windward.suggest.prepare import Request
 from windward.suggest.recommend import assessed, base, recommendation
-from windward.suggest.settled import settled_probability
+from windward.suggest.settled import gap_at, share_within
 from windward.surrogate import Posterior
 from windward.trials.records import Comparison, Recommendation
 from windward.trials.trials import Trials
@@ -136,15 +137,23 @@ class Snapshot:
         first = self.status_quo if first is None else first
         if first is None:
             raise ArgumentError(
-                f"{call}(): this study has no status quo to compare with; give the first decision, or declare one with "
-                "study.declare(status_quo={...})."
+                f"{call}: this study has no status quo to compare with; give the first decision too, or declare what is "
+                "done without the study: study.declare(status_quo={...})."
             )
         one, other = (self.assessment(call, decision=each, context=context) for each in (first, second))
         return compared(one, other, self.assessment(call, context=context), self.trials)
 
-    def settled(self, call: str, delta: float) -> float:
+    def settled(self, call: str, delta: float, *, context: Values | None = None) -> float:
         """Return the probability that no decision is better than the recommended one by more than `delta`."""
-        return settled_probability(self.assessment(call), delta)
+        delta = arguments.number(call, "delta", delta, low=0.0, open_low=True)
+        return share_within(self.assessment(call, context=context).gaps, delta)
+
+    def settled_within(self, call: str, probability: float, *, context: Values | None = None) -> float:
+        """Return the least `delta` such that no decision is better by more, with this probability.
+
+        Infinite where it cannot be said in the units of the value: another decision may meet a target that this one misses.
+        """
+        return gap_at(self.assessment(call, context=context).gaps, probability)
 
 
 class Source(Protocol):

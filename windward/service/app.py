@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 else:
     FigureKind = Literal[tuple(FIGURES)]
 Id = Annotated[int, Path(ge=0, le=2**31)]
+Object = Annotated[str | None, Query(max_length=10_000)]  # a JSON object, written out
 Key = Annotated[str | None, Header(alias="Idempotency-Key", max_length=200)]
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"description": "The body is no JSON, or has NaN or numbers beyond the floats."},
@@ -226,13 +227,39 @@ def trials(
 
 
 @reading.get("/recommendation", response_class=JSONResponse)
-async def recommendation(
-    inside: Inside, name: Readable, context: Annotated[str | None, Query(max_length=10_000)] = None
-) -> Response:
+async def recommendation(inside: Inside, name: Readable, context: Object = None) -> Response:
     """Say what to do now; `context`, a JSON object, is what is known of the context it will meet."""
-    given = _context_of(context)
+    given = _object("context", context)
     key = ("recommendation", await run_in_threadpool(_revision, inside, name), context)
     answer = await inside.fits.kept(key, Rank.ADVISE, name, jobs.recommend, name, given)
+    return Response(answer, media_type="application/json")
+
+
+@reading.get("/comparison", response_class=JSONResponse)
+async def comparison(
+    inside: Inside, name: Readable, first: Object = None, second: Object = None, context: Object = None
+) -> Response:
+    """Set two decisions, JSON objects, side by side. Left out, the first is the status quo, the second the recommended one."""
+    asked = (_object("first", first), _object("second", second), _object("context", context))
+    key = ("comparison", await run_in_threadpool(_revision, inside, name), first, second, context)
+    answer = await inside.fits.kept(key, Rank.ADVISE, name, jobs.compare, name, *asked)
+    return Response(answer, media_type="application/json")
+
+
+@reading.get("/settled", response_class=JSONResponse)
+async def settled(
+    inside: Inside,
+    name: Readable,
+    delta: Annotated[float | None, Query(gt=0, allow_inf_nan=False)] = None,
+    context: Object = None,
+) -> Response:
+    """Say how probable it is that no decision is better than the recommended one by more than `delta`.
+
+    Without `delta`, the difference that holds with a probability of 0.9.
+    """
+    given = _object("context", context)
+    key = ("settled", await run_in_threadpool(_revision, inside, name), delta, context)
+    answer = await inside.fits.kept(key, Rank.ADVISE, name, jobs.settled, name, delta, given)
     return Response(answer, media_type="application/json")
 
 
@@ -292,15 +319,15 @@ def _revision(inside: Kitchen, name: str) -> tuple[str, str, int]:
     return name, birth, study.revision
 
 
-def _context_of(text: str | None) -> dict[str, Any] | None:
+def _object(name: str, text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Wrong(400, f"context: not JSON: {str(error)[:100]}") from error
+        raise Wrong(400, f"{name}: not JSON: {str(error)[:100]}") from error
     if not isinstance(found, dict):
-        raise Wrong(422, "context: give a JSON object from names to values.")
+        raise Wrong(422, f"{name}: give a JSON object from names to values.")
     return found
 
 

@@ -46,6 +46,37 @@ def recommend(shelf: Shelf, name: str, context: dict[str, Any] | None) -> str:
     return json.dumps(answer, allow_nan=False)
 
 
+def compare(
+    shelf: Shelf,
+    name: str,
+    first: dict[str, Any] | None,
+    second: dict[str, Any] | None,
+    context: dict[str, Any] | None,
+) -> str:
+    """Return two decisions of a study side by side, and the sentences that say it, as JSON."""
+    from windward.present import records, sentences
+
+    call, study = "study.compare", shelf.study(name)
+    one, other = (None if each is None else study.space.check_decision(call, each) for each in (first, second))
+    given = study.space.check_context(call, {} if context is None else context, partial=True)
+    seen = study.snapshot()
+    found = seen.comparison(call, one, other, context=given)
+    answer = {**records.comparison(found), "sentences": sentences.compared(found), "revision": seen.revision}
+    return json.dumps(answer, allow_nan=False)
+
+
+def settled(shelf: Shelf, name: str, delta: float | None, context: dict[str, Any] | None) -> str:
+    """Return how probable it is that no decision of a study is better than the recommended one by more, as JSON."""
+    from windward.present import records, sentences
+
+    study = shelf.study(name)
+    given = study.space.check_context("study.settled", {} if context is None else context, partial=True)
+    seen = study.snapshot()
+    found = records.settled(seen, delta, given)
+    said = sentences.settled(found["delta"], found["probability"])
+    return json.dumps({**found, "sentences": [said], "revision": seen.revision}, allow_nan=False)
+
+
 def figure(shelf: Shelf, name: str, kind: str) -> str:
     """Return a figure of a study as plotly's JSON."""
     from windward.present import plots

@@ -33,8 +33,8 @@ def run_rounds(
     study: Study,
     evaluate: Evaluate,
     rounds: int | None,
-    *,
     until: int | Settled | None,
+    *,
     executor: Executor | None,
     workers: int | None,
     leftover: Leftover,
@@ -119,12 +119,13 @@ class _Work:
 
     def _is_settled(self) -> bool:
         """Whether enough looks in a row say that no decision is better by more than delta; one look for each new result."""
-        wanted, arrived = self._settled, len(self.study.policy.view(self.study.trials).arrived)
-        if wanted is None or arrived == self._looked:
+        wanted, policy, trials = self._settled, self.study.policy, self.study.trials
+        if wanted is None or not policy.past_design(trials):
+            return False
+        arrived = len(policy.view(trials).arrived)
+        if arrived == self._looked:
             return False
         self._looked = arrived
-        if arrived <= max(1.0, self.study.policy.design.rounds(self.study.space)):
-            return False
         said = self.study.settled(wanted.delta) >= wanted.probability
         self._agreed = self._agreed + 1 if said else 0
         return self._agreed >= wanted.looks

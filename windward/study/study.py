@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from datetime import datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -25,6 +24,7 @@ from windward.study import tell as telling
 from windward.study.ask import Asker, trials_of
 from windward.study.founding import created_body
 from windward.study.log import Clock, Log, journal_of, utc_now
+from windward.study.looking import snapshot_of
 from windward.study.reading import PartsReader, allowed, use
 from windward.study.run import Leftover, run_rounds
 from windward.suggest.settled import Settled
@@ -328,41 +328,31 @@ class Study:
         clean, given = self.space.check_decision("study.assess", decision), self._check_given("study.assess", context)
         return self.snapshot().recommendation("study.assess", decision=clean, context=given)
 
-    def settled(self, delta: float) -> float:
-        """Return the probability that no decision is better than the recommended one by more than `delta`."""
-        return self.snapshot().settled("study.settled", arguments.number("study.settled", "delta", delta, low=0.0))
-
     def compare(
         self, first: Values | None = None, second: Values | None = None, *, context: Values | None = None
     ) -> Comparison:
         """Return by how much the second decision is worth more than the first, and the probability that it is better.
 
-        Without the first it is the status quo, without the second the recommended decision.
+        Without the first it is the status quo, without the second the recommended decision. Both are judged on the same
+        draws of what is unknown: what moves both alike does not count.
         """
-        both = (first, second)
-        clean = [None if each is None else self.space.check_decision("study.compare", each) for each in both]
-        given = self._check_given("study.compare", context)
-        return self.snapshot().comparison("study.compare", clean[0], clean[1], context=given)
+        call, check = "study.compare", self.space.check_decision
+        one, other = (None if each is None else check(call, each) for each in (first, second))
+        return self.snapshot().comparison(call, one, other, context=self._check_given(call, context))
+
+    def settled(self, delta: float, *, context: Values | None = None) -> float:
+        """Return the probability that no decision is better than the recommended one by more than `delta`.
+
+        `delta` is in the units of the value. `run(until=Settled(delta))` stops by it.
+        """
+        given = self._check_given("study.settled", context)
+        return self.snapshot().settled("study.settled", delta, context=given)
 
     def snapshot(self) -> Snapshot:
         """Return the study as it is in its journal now, for whoever shows it; it does not change when the study does."""
         self.sync()
         with self._lock:
-            return Snapshot(
-                name=self.name,
-                space=self.space,
-                policy=self.policy,
-                direction=self.direction,
-                seed=self.seed,
-                trials=self.trials,
-                revision=self.revision,
-                now=self._now(),
-                memory=self._memory,
-                status_quo=self.status_quo,
-                horizon=self.horizon,
-                kept=self._kept,
-                events=partial(self.journal.read, self.name, birth=self._history.birth),
-            )
+            return snapshot_of(self._log, self.policy, self.trials, self._memory, self._kept)
 
     def run(
         self,
@@ -385,8 +375,9 @@ class Study:
         KeyboardInterrupt: all that was told is in the journal, what was being evaluated stays pending. `leftover` says
         what becomes of trials an earlier run left pending: kept (and named in the log), evaluated again, or lost.
         """
-        run = partial(run_rounds, self, evaluate, rounds, until=until, leftover=leftover, progress=progress)
-        run(executor=executor, workers=workers)
+        run_rounds(
+            self, evaluate, rounds, until, executor=executor, workers=workers, leftover=leftover, progress=progress
+        )
 
     # -- inside ----------------------------------------------------------------------------------------------------
 

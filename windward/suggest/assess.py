@@ -16,6 +16,7 @@ from windward.policy import SAMPLES, Policy
 from windward.search.region import Region
 from windward.suggest.caution import careful
 from windward.suggest.prepare import Request, arrived_only, prepare
+from windward.suggest.settled import gaps
 from windward.suggest.unknown import Unknowns, unknowns
 from windward.surrogate import Posterior
 from windward.trials.trials import Trials
@@ -77,6 +78,11 @@ class Assessment:
     def shares(self) -> tuple[float, float]:
         """The deviation of its value that comes from f, and that which comes from the contexts."""
         return self.base.unknowns.shares(self.x)
+
+    @cached_property
+    def gaps(self) -> Tensor:
+        """Draws of by how much the best decision is better than this one; `"s"`."""
+        return gaps(self)
 
 
 @dataclass(frozen=True)

@@ -25,20 +25,21 @@ SAME = 1e-6
 
 def compared(first: Assessment, second: Assessment, best: Assessment, trials: Trials) -> Comparison:
     """Return by how much `second` is worth more than `first`; `best` is the recommended decision."""
-    draws = _differences(first, second)
+    apart, shown = _differences(first, second)
     # Typed by a person, a recommended decision may differ in its last digit.
     chosen = [torch.allclose(one.x, best.x, rtol=0.0, atol=SAME) for one in (first, second)]
     corrected = chosen[0] != chosen[1]
     if corrected:
-        draws = _less_flattered(draws, 1.0 if chosen[1] else -1.0)
-    shown = trials.sign * draws
-    found = shown.quantile(torch.tensor(LEVELS, dtype=draws.dtype, device=draws.device)).tolist()
+        toward = 1.0 if chosen[1] else -1.0
+        apart, shown = _less_flattered(apart, toward), _less_flattered(shown, toward)
+    draws = trials.sign * shown
+    found = draws.quantile(torch.tensor(LEVELS, dtype=draws.dtype, device=draws.device)).tolist()
     return Comparison(
         recommendation(first, trials),
         recommendation(second, trials),
-        difference=float(shown.mean()),
+        difference=float(draws.mean()),
         interval=(found[9], found[189]),
-        probability=float(((draws > 0).double() + 0.5 * (draws == 0).double()).mean()),
+        probability=float(((apart > 0).double() + 0.5 * (apart == 0).double()).mean()),
         corrected=corrected,
         quantiles=tuple(found),
     )
@@ -50,9 +51,16 @@ def _less_flattered(draws: Tensor, toward: float) -> Tensor:
     return mean - toward * SHIFT * deviation + WIDER * (draws - mean)
 
 
-def _differences(first: Assessment, second: Assessment) -> Tensor:
-    """Return draws of by how much the second is worth more, oriented, as a person sees values; `"s"`."""
+def _differences(first: Assessment, second: Assessment) -> tuple[Tensor, Tensor]:
+    """Return draws of by how much the second is worth more, as it is judged and as a person sees values, oriented; `"s"` each.
+
+    The two differ where what is shown is no plain value, such as a missed target's shortfall.
+    """
     base = first.base
-    if isinstance(base.policy.reported, Displaying):  # a score is turned into what is shown before it is subtracted
-        return second.draws - first.draws
-    return base.unknowns.differences(first.x, second.x)
+    if torch.equal(first.x, second.x):
+        return (torch.zeros_like(first.draws),) * 2
+    if not isinstance(base.policy.reported, Displaying):
+        return (base.unknowns.differences(first.x, second.x),) * 2
+    pair = base.unknowns.pairs(first.x, second.x)
+    shown = base.displayed(pair)
+    return pair[:, 1] - pair[:, 0], shown[:, 1] - shown[:, 0]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from windward.basics import streams
 from windward.basics.errors import TrialError
-from windward.objectives.protocol import Within
+from windward.objectives.protocol import Shifting
 from windward.policy import Policy
 from windward.space import Value
 from windward.suggest.assess import Assessment, Base, assess, base_of
@@ -62,7 +62,7 @@ def recommendation(found: Assessment, trials: Trials, decision: Values | None = 
 
 def _allowed_shift(found: Assessment) -> float | None:
     """Return by how much the value lies below the plain average because of the shift that the objective guards against."""
-    if not isinstance(found.policy.reported, Within):
+    if not isinstance(found.policy.reported, Shifting):
         return None
     return max(0.0, found.base.unknowns.expectation(found.x) - found.value)
 

@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from windward.basics import arguments
-from windward.basics.budget import BLOCK
 from windward.search.region import Region
-from windward.suggest.assess import Assessment
 from windward.suggest.unknown import Unknowns
 from windward.surrogate import JointlyAveraged
 from windward.surrogate.sampling import joint_root
+
+if TYPE_CHECKING:
+    from windward.suggest.assess import Assessment
 
 # Decisions spread over the space and around the recommended one, and the most that were tried.
 SPREAD, AROUND, TRIED = 256, 96, 64
@@ -54,7 +56,11 @@ class Settled:
 
 
 def gaps(found: Assessment) -> Tensor:
-    """Return draws of by how much the best decision is better than the recommended one, never below 0; `"s"`."""
+    """Return draws of by how much the best decision is better than the recommended one, as a person sees values; `"s"`.
+
+    Never below 0. Where the best is better in a way that the values shown do not say (it meets a target which the
+    recommended one misses), infinite.
+    """
     unknowns, generator = found.base.unknowns, torch.Generator().manual_seed(found.base.unknowns.seeds[0])
     x = candidates(found, generator)
     with torch.no_grad():
@@ -62,9 +68,10 @@ def gaps(found: Assessment) -> Tensor:
         if unknowns.closed and isinstance(posterior, JointlyAveraged) and posterior.separable:
             drawn = _normal(unknowns, x, generator)
         else:
-            drawn = _functions(unknowns, x)
-        drawn = found.base.displayed(drawn)
-    return (drawn.max(1).values - drawn[:, 0]).clamp_min(0.0)
+            drawn = unknowns.first_and_best(x, FUNCTIONS)
+        shown = found.base.displayed(drawn)
+    apart = shown[:, 1] - shown[:, 0]
+    return torch.where((drawn[:, 1] > drawn[:, 0]) & (apart <= 0.0), torch.inf, apart.clamp_min(0.0))
 
 
 def candidates(found: Assessment, generator: torch.Generator) -> Tensor:
@@ -79,29 +86,23 @@ def candidates(found: Assessment, generator: torch.Generator) -> Tensor:
     return torch.cat([here[None], spread, tried, around[region.feasible(around)]])
 
 
+def share_within(drawn: Tensor, delta: float) -> float:
+    """Return the probability that a gap is at most `delta`, by draws of it."""
+    return float((drawn <= delta).double().mean())
+
+
+def gap_at(drawn: Tensor, probability: float) -> float:
+    """Return the least delta that a gap is within with this probability, by draws of it."""
+    place = min(len(drawn) - 1, math.ceil(probability * len(drawn)) - 1)
+    return float(drawn.sort().values[place])
+
+
 def _normal(unknowns: Unknowns, x: Tensor, generator: torch.Generator) -> Tensor:
-    """Return joint draws of the averages at decisions, some for each theta and distribution; `"s m"`."""
+    """Return joint draws of the averages at the first decision and the best of all, some for each theta; `"s 2"`."""
     found = []
     for mean, covariance in unknowns.joint_averages(x):
         root = joint_root(covariance, float(covariance.diagonal().max()))
         normal = torch.randn(DRAWS, len(x), generator=generator, dtype=torch.float64).to(root)
-        found.append(mean + normal @ root.T)
+        drawn = mean + normal @ root.T
+        found.append(torch.stack([drawn[:, 0], drawn.max(1).values], dim=1))
     return torch.cat(found)
-
-
-def _functions(unknowns: Unknowns, x: Tensor) -> Tensor:
-    """Return the objective of sampled functions at decisions; `"s m"`."""
-    size = max(1, BLOCK // max(1, len(unknowns.contexts)))
-    return torch.cat([unknowns.along_paths(rows, FUNCTIONS) for rows in torch.split(x, size)], dim=1)
-
-
-def settled_probability(found: Assessment, delta: float) -> float:
-    """Return the probability that no decision is better than the recommended one by more than `delta`."""
-    return float((gaps(found) <= delta).double().mean())
-
-
-def typical_gap(found: Assessment, probability: float = 0.95) -> float:
-    """Return the least delta that holds with this probability."""
-    drawn = gaps(found)
-    place = min(len(drawn) - 1, math.ceil(probability * len(drawn)) - 1)
-    return float(drawn.sort().values[place])

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from windward.beliefs.scores import length
 from windward.contexts import Contexts
-from windward.objectives.protocol import Averaging, Objective, Reduction
+from windward.objectives.protocol import Averaging, Bound, Objective, Reduction
 from windward.objectives.situation import Situation
 from windward.surrogate import Averaged, Believed, Doubting, Posterior, Surrogate
 
@@ -35,6 +35,8 @@ FUNCTIONS = 32
 PATHS = 4
 # Normal quantiles that stand for a normal distribution: with 512 components their mixture is smooth.
 QUANTILES = 16
+# Functions whose worst cases are solved at every decision, and decisions that they leave to the others.
+LOOKED, PROMISING = 12, 48
 # Decisions by distributions by observations at once (64 MiB).
 BLOCK = 2**23
 
@@ -57,14 +59,21 @@ class Unknowns:
 
     def differences(self, x: Tensor, other: Tensor) -> Tensor:
         """Return draws of by how much the decision `other` `"d"` is worth more than `x` `"d"`; `"s"`."""
-        pair = torch.stack([x, other])
+        if not self.closed:
+            drawn = self.pairs(x, other)
+            return drawn[:, 1] - drawn[:, 0]
         with torch.no_grad():
-            if not self.closed:
-                drawn = torch.cat(list(self._sampled(pair)))
-                return drawn[:, 1] - drawn[:, 0]
-            means, covariances = self._averages(pair)
+            means, covariances = self._averages(torch.stack([x, other]))
             variance = covariances[:, 0, 0] + covariances[:, 1, 1] - 2.0 * covariances[:, 0, 1]
             return _mixture(means[:, 1] - means[:, 0], variance.clamp_min(0.0).sqrt())
+
+    def pairs(self, x: Tensor, other: Tensor) -> Tensor:
+        """Return draws of what two decisions `"d"` are worth, each draw with one f for both; `"s 2"`."""
+        turned = x.tolist() > other.tolist()  # drawn in one order: whichever is named first, the draws are the same
+        pair = torch.stack([other, x] if turned else [x, other])
+        with torch.no_grad():
+            drawn = torch.cat(list(self._sampled(pair)))
+        return drawn.flip(-1) if turned else drawn
 
     def shares(self, x: Tensor) -> tuple[float, float]:
         """Return the deviation of the value of a decision `"d"` that comes from f, and that which comes from the contexts."""
@@ -116,23 +125,39 @@ class Unknowns:
             mean, covariance = posterior.averages(x, self.contexts.points, weights[:1])
             yield mean[0], covariance[0]
 
-    def along_paths(self, x: Tensor, count: int = PATHS) -> Tensor:
-        """Return the objective of sampled functions at decisions `"m d"`, `count` for each theta and distribution; `"s m"`."""
-        points, found = self.contexts.points, []
+    def first_and_best(self, x: Tensor, count: int) -> Tensor:
+        """Return the objective of sampled functions at the first decision and the highest of all `"m d"`; `"s 2"`.
+
+        A worst case that takes long is solved at every decision for some functions, and then where it was high for one.
+        """
+        found: list[Tensor] = []
+        rows = torch.arange(len(x), device=self.contexts.points.device)
+        for reduction, values, extra in self._along_paths(x, count):
+            if len(found) == LOOKED and isinstance(reduction, Bound) and reduction.ceiling is not None:
+                heights = torch.stack(found)
+                above = (heights - heights[:, :1]).max(0).values
+                rows = torch.cat([rows[:1], 1 + above[1:].argsort(descending=True)[:PROMISING]])
+            found.append(reduction(values[rows], None if extra is None else extra[rows]))
+        return torch.stack([torch.stack([one[0], one.max()]) for one in found])
+
+    def _along_paths(self, x: Tensor, count: int) -> Iterator[tuple[Reduction, Tensor, Tensor | None]]:
+        """Yield what each sampled function gives a reduction to reduce, `count` for each theta and distribution."""
+        points = self.contexts.points
+        parts = torch.split(x, max(1, BLOCK // (len(points) * max(1, self.posteriors[0].size))))
         for reduction, posterior, seed in zip(self._reductions, self._cycled, self.seeds, strict=True):
             generator = torch.Generator().manual_seed(seed)
             for _ in range(count):
                 path = posterior.path(generator)
-                values, extra = path(x, points), None
+                values = torch.cat([path(some, points) for some in parts])
+                extra = values if reduction.extra == "lower" else None
                 if reduction.extra == "slopes":
-                    extra = length(path.context_gradient(x, points), self.contexts)
-                found.append(reduction(values, values if reduction.extra == "lower" else extra))
-        return torch.stack(found)
+                    extra = torch.cat([length(path.context_gradient(some, points), self.contexts) for some in parts])
+                yield reduction, values, extra
 
     def _sampled(self, x: Tensor) -> Iterator[Tensor]:
         """Yield draws of the values at decisions `"m d"` with each theta and distribution; `"s m"` each."""
         if self._reductions[0].extra == "slopes":  # a slope needs a function, not values at points
-            yield self.along_paths(x)
+            yield torch.stack([reduction(values, extra) for reduction, values, extra in self._along_paths(x, PATHS)])
             return
         points = self.contexts.points
         for reduction, posterior, seed in zip(self._reductions, self._cycled, self.seeds, strict=True):

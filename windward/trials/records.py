@@ -146,6 +146,9 @@ class Recommendation:
     decision: Mapping[str, Value]
     value: float
     interval: tuple[float, float]
+    contexts: tuple[Mapping[str, Value], ...] = field(default=(), repr=False)
+    reference: tuple[float, ...] = field(default=(), repr=False)
+    adversary: tuple[float, ...] = field(default=(), repr=False)
     unknown_function: float = 0.0
     unknown_contexts: float = 0.0
     allowed_shift: float | None = None
@@ -154,9 +157,6 @@ class Recommendation:
     unseen: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     beside_status_quo: Comparison | None = None  # the status quo first, this decision second
     quantiles: tuple[float, ...] = field(default=(), repr=False)  # at 1/200, 2/200, ..., 199/200
-    contexts: tuple[Mapping[str, Value], ...] = field(default=(), repr=False)
-    reference: tuple[float, ...] = field(default=(), repr=False)
-    adversary: tuple[float, ...] = field(default=(), repr=False)
 
     def between(self, level: float) -> tuple[float, float]:
         """Return the interval that holds the value with this probability, from 0 to 0.99."""
