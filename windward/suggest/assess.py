@@ -23,6 +23,8 @@ from windward.trials.trials import Trials
 
 # The two quantiles of an interval, unless another level is asked for.
 INTERVAL = (0.05, 0.95)
+# Times the caution with which decisions are looked for, where there is one.
+MORE_CAREFUL = (1.0, 3.0)
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,10 @@ class Assessment:
     @cached_property
     def shares(self) -> tuple[float, float]:
         """The deviation of its value that comes from f, and that which comes from the contexts."""
-        return self.base.unknowns.shares(self.x)
+        plain = not isinstance(
+            self.policy.reported, Displaying
+        )  # a score that is turned before it is shown is drawn again
+        return self.base.unknowns.shares(self.x, self.draws if plain else None)
 
     @cached_property
     def gaps(self) -> Tensor:
@@ -140,15 +145,35 @@ def base_of(
 def assess(base: Base, x: Tensor | None) -> Assessment:
     """Assess the decision `x` `"d"`, or the best one where None; no imagined value is used."""
     if x is None:
-        generator = torch.Generator()
-        generator.set_state(base.state)
-        x = best_decision(base.policy, base.situation, base.reduction, generator)
+        x = best_of(base, base.policy)
     return Assessment(x, base.values(x[None])[:, 0], _guarded(x, base.situation, base.reduction), base)
 
 
-def best_decision(policy: Policy, situation: Situation, reduction: Reduction, generator: torch.Generator) -> Tensor:
-    """Return the decision to deploy by the posterior mean, less the policy's caution, among its candidates; `"d"`."""
-    caution = policy.report.caution_in(situation.trials)
+def best_of(base: Base, policy: Policy) -> Tensor:
+    """Return the decision to deploy: the best by the fit, or with caution the best of a few by all that is unknown; `"d"`.
+
+    The fit takes its hyper-parameters for certain, and so it may be sure of what lies far from all that was tried. With caution the
+    decisions that look best with less and with more of it, and the best of those tried, are compared with everything drawn.
+    """
+    caution = policy.report.caution_in(base.situation.trials)
+    if caution == 0.0:
+        return _by_the_fit(base, policy, 0.0)
+    evaluated = policy.among_evaluated
+    found = [_by_the_fit(base, policy, times * caution) for times in MORE_CAREFUL]
+    found.append(_by_the_fit(base, evaluated, caution))
+    values = base.unknowns.values(torch.stack(found))
+    scores = [
+        float(drawn.mean()) - caution * base.unknowns.shares(x, drawn)[0]
+        for x, drawn in zip(found, values.unbind(1), strict=True)
+    ]
+    return found[max(range(len(found)), key=scores.__getitem__)]
+
+
+def _by_the_fit(base: Base, policy: Policy, caution: float) -> Tensor:
+    """Return the best decision by the posterior mean less `caution` deviations, among the policy's candidates; `"d"`."""
+    generator = torch.Generator()
+    generator.set_state(base.state)
+    situation, reduction = base.situation, base.reduction
     if caution > 0.0:
         acquisition = careful(caution, policy.reported, situation, reduction)
     else:

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from windward.suggest.assess import Assessment, assess, best_decision
+from windward.suggest.assess import Assessment, assess, best_of
 from windward.trials.records import Beyond
 from windward.trials.trials import Trials
 
@@ -43,6 +43,4 @@ def beyond_tried(x: Tensor, trials: Trials) -> tuple[Beyond, ...]:
 
 def best_tried(found: Assessment) -> Assessment:
     """Return the best of the decisions whose values have arrived, by what the recommendation was chosen by."""
-    policy = found.policy.among_evaluated
-    generator = torch.Generator().manual_seed(0)  # nothing is drawn: every candidate is looked at
-    return assess(found.base, best_decision(policy, found.situation, found.reduction, generator))
+    return assess(found.base, best_of(found.base, found.policy.among_evaluated))

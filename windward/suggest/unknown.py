@@ -75,10 +75,13 @@ class Unknowns:
             drawn = torch.cat(list(self._sampled(pair)))
         return drawn.flip(-1) if turned else drawn
 
-    def shares(self, x: Tensor) -> tuple[float, float]:
-        """Return the deviation of the value of a decision `"d"` that comes from f, and that which comes from the contexts."""
+    def shares(self, x: Tensor, draws: Tensor | None = None) -> tuple[float, float]:
+        """Return the deviation of the value of a decision `"d"` that comes from f, and that which comes from the contexts.
+
+        `draws` are those of its value, where they are at hand.
+        """
         with torch.no_grad():
-            total = float(self.values(x[None])[:, 0].var(correction=0))
+            total = float((self.values(x[None])[:, 0] if draws is None else draws).var(correction=0))
             by_contexts = self._context_variance(x[None])
         return math.sqrt(max(total - by_contexts, 0.0)), math.sqrt(by_contexts)
 
