@@ -14,6 +14,8 @@ from windward.space.parameters import Parameter
 from windward.space.space import Given, Space
 from windward.trials.trials import Trials
 
+# Drawn weights below this count as none.
+LEAST_WEIGHT = 1e-12
 # Beyond the seen range by this share of it on each side: where contexts without declared bounds may be.
 MARGIN = 0.1
 
@@ -34,6 +36,9 @@ class Unknown:
         # A mass far below one may draw a zero; all of them at once would leave nothing to divide by.
         gammas = torch._standard_gamma(shape, generator=generator).clamp_min_(1e-300)
         weights = torch.zeros(count, points, dtype=torch.float64).index_add_(1, self.places.cpu(), gammas)
+        weights /= weights.sum(-1, keepdim=True)
+        # Weights below that are nothing to an expectation, and too much for a worst case: a ball may still reach them.
+        weights[weights < LEAST_WEIGHT] = 0.0
         return weights / weights.sum(-1, keepdim=True)
 
     def to(self, device: torch.device) -> Unknown:
