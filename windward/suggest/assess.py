@@ -152,8 +152,8 @@ def assess(base: Base, x: Tensor | None) -> Assessment:
 def best_of(base: Base, policy: Policy) -> Tensor:
     """Return the decision to deploy: the best by the fit, or with caution the best of a few by all that is unknown; `"d"`.
 
-    The fit takes its hyper-parameters for certain, and so it may be sure of what lies far from all that was tried. With caution the
-    decisions that look best with less and with more of it, and the best of those tried, are compared with everything drawn.
+    The fit takes its hyper-parameters for certain, and so it may be sure of what lies far from all that was tried. With caution
+    the decisions that look best with less and with more of it, and the best of those tried, are compared with everything drawn.
     """
     caution = policy.report.caution_in(base.situation.trials)
     if caution == 0.0:

@@ -38,7 +38,7 @@ from windward.surrogate.posterior import FARTHEST, GaussianPosterior, Hyperparam
 # Observations that the amplitude's prior is worth.
 ANCHOR = 4.0
 # Deviations of f are taken to be so many times as large as the model says: no stationary process is true of what people do.
-DOUBT = 1.4
+DOUBT = 1.25
 # Degrees of freedom of the proposals, and by how much they are wider than the curvature says: weights stay bounded.
 HEAVY = 5.0
 WIDER = 1.2
