@@ -22,6 +22,7 @@ from windward.contexts import Contexts
 from windward.surrogate.averages import average_marginals, averages, weighted_deviation
 from windward.surrogate.jointly import covariance_of_averages
 from windward.surrogate.kernel import KernelName, kernel_value, squared_distances
+from windward.surrogate.left_out import LeftOut, left_out
 from windward.surrogate.marginals import LARGE, Observations, blocks, product_marginals
 from windward.surrogate.paths import FEATURES, Path, draw_path
 from windward.surrogate.sampling import joint_root, sample_many
@@ -96,6 +97,7 @@ class GaussianPosterior:
     scale: float
     base: int  # rows that were factorised at once; the others came row by row
     drafted: int = 0  # 1 for a draft, 2 for a draft's draft
+    held: bool = False  # whether the mean was given, not fitted
     _prepared: dict[str, tuple[Tensor, object]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -242,9 +244,18 @@ class GaussianPosterior:
         grown = self.with_rows(self.inputs.x(x), self.inputs.c(c))
         if y is None:
             return grown
-        seen = self.factor @ (self.factor.T @ self.alpha)
-        centred = torch.cat([seen, (y - self.shift) / self.scale - self.hyperparameters.mean])
+        centred = torch.cat([self._centred, (y - self.shift) / self.scale - self.hyperparameters.mean])
         return grown.with_values(centred, self.shift, self.scale)
+
+    def left_out(self) -> LeftOut:
+        """Return every observation beside its prediction from the others, with the hyper-parameters of all: see `left_out.py`."""
+        origin = self.hyperparameters.mean * self.scale + self.shift
+        return left_out(self.inverse, self._centred, held=self.held, shift=origin, scale=self.scale)
+
+    @property
+    def _centred(self) -> Tensor:
+        """The standardised values less the mean; `"n"`."""
+        return self.factor @ (self.factor.T @ self.alpha)
 
     def holds(
         self, kernel: KernelName, hyperparameters: Hyperparameters, base: int, inputs: Inputs, zx: Tensor, zc: Tensor
