@@ -22,7 +22,7 @@ from windward.contexts import Contexts
 from windward.surrogate.averages import average_marginals, averages, weighted_deviation
 from windward.surrogate.jointly import covariance_of_averages
 from windward.surrogate.kernel import KernelName, kernel_value, squared_distances
-from windward.surrogate.left_out import LeftOut, left_out
+from windward.surrogate.left_out import LeftOut, leave_out
 from windward.surrogate.marginals import LARGE, Observations, blocks, product_marginals
 from windward.surrogate.paths import FEATURES, Path, draw_path
 from windward.surrogate.sampling import joint_root, sample_many
@@ -250,7 +250,7 @@ class GaussianPosterior:
     def left_out(self) -> LeftOut:
         """Return every observation beside its prediction from the others, with the hyper-parameters of all: see `left_out.py`."""
         origin = self.hyperparameters.mean * self.scale + self.shift
-        return left_out(self.inverse, self._centred, held=self.held, shift=origin, scale=self.scale)
+        return leave_out(self.inverse, self._centred, held=self.held, shift=origin, scale=self.scale)
 
     @property
     def _centred(self) -> Tensor:
