@@ -67,7 +67,9 @@ def trials_of(space: ww.Space, z: Tensor, y: Tensor) -> Trials:
     width, rows = len(space.decision), []
     for id, (row, value) in enumerate(zip(z.tolist(), y.tolist(), strict=True)):
         context = dict(zip(space.context, row[width:], strict=True))
-        rows.append(Trial(id, dict(zip(space.decision, row, strict=False)), context=context, value=value, changed=id + 1))
+        rows.append(
+            Trial(id, dict(zip(space.decision, row, strict=False)), context=context, value=value, changed=id + 1)
+        )
     return Trials(space, tuple(rows))
 
 
@@ -89,7 +91,9 @@ def one(kind: str, count: int, seed: int) -> tuple[ModelCheck, float]:
     pairs = [posterior.inputs.x(z[count:, :width]), posterior.inputs.c(z[count:, width:])]
     mean = posterior.hyperparameters.mean + posterior.covariance(*pairs, posterior.zx, posterior.zc) @ posterior.alpha
     fresh = y[count:]
-    errors = (fresh - mean * posterior.scale - posterior.shift).square().mean() / (fresh - y[:count].mean()).square().mean()
+    errors = (fresh - mean * posterior.scale - posterior.shift).square().mean() / (
+        fresh - y[:count].mean()
+    ).square().mean()
     return found, 1.0 - float(errors)
 
 
@@ -134,7 +138,9 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     print(described())
-    print("shares of sets in per cent: warnings; then medians of what is said to be explained, and of what is, of fresh results")
+    print(
+        "shares of sets in per cent: warnings; then medians of what is said to be explained, and of what is, of fresh results"
+    )
     heads = ("little", "wrongly", "too sure", "surer", "outlier", "noise", "line wins", "said", "is", "in 90 %", "ms")
     print(f"{'kind':>13} {'n':>4}", *(f"{head:>8}" for head in heads))
     for kind in given.kinds:

@@ -25,8 +25,8 @@ MOST_TOLD = 3
 class CheckedTrial:
     """One result beside its prediction from the others, in the user's units.
 
-    `low` and `high` are the 90 % range of the result, noise included. `residual` says by how many deviations the result lies above
-    its prediction, as a normal score: 1.64 is the edge of the range.
+    `low` and `high` are the 90 % range of the result, noise included. `residual` says by how many deviations the result lies
+    above its prediction, as a normal score: 1.64 is the edge of the range.
     """
 
     id: int
@@ -64,10 +64,10 @@ class ModelCheck:
     """How well the model predicts results that it has not seen: each is left out and predicted from the others.
 
     `explained` is the share of the results' variation that is predicted, 1 - (sum of squared errors) / (that of the others'
-    mean), outliers aside. It is below zero where the others' mean predicts better. `explained_linear` is that of a straight-line
-    model in decisions and contexts. `surely` says whether predictions and results go up together beyond chance. The log scores
-    are the mean log density of a result by its prediction, higher is better: of the model, of a constant, and of the
-    straight-line model. `outliers` are the ids of trials that are improbable given all others. `noise_depends_on` names
+    mean), outliers aside. It is below zero where the others' mean predicts better. `explained_linear` is that of a
+    straight-line model in decisions and contexts. `surely` says whether predictions and results go up together beyond chance.
+    The log scores are the mean log density of a result by its prediction, higher is better: of the model, of a constant, and
+    of the straight-line model. `outliers` are the ids of trials that are improbable given all others. `noise_depends_on` names
     the decisions and contexts with which results become harder to predict, and where: `"high"`, `"low"` or a choice.
 
     `sentences` say all of this in words. `warnings` are those of them that ask for something to be done.
@@ -99,12 +99,16 @@ class ModelCheck:
         said += [(text, True) for text in self._strange()]
         said += [(_harder(name, where), True) for name, where in self.noise_depends_on.items()]
         if len(self.trials) < ROUGH:
-            said.append((f"With {counted(len(self.trials), 'result')} this check is rough. Look again at {ROUGH}.", False))
+            said.append(
+                (f"With {counted(len(self.trials), 'result')} this check is rough. Look again at {ROUGH}.", False)
+            )
         return said
 
     def _explains(self) -> tuple[str, bool]:
         if self.explained < LITTLE:
-            text = "The model explains little: the average of the results predicts them as well. Do not trust the advice"
+            text = (
+                "The model explains little: the average of the results predicts them as well. Do not trust the advice"
+            )
             if self.outliers:
                 return f"{text} before you have checked {_named(self.outliers)}.", True
             return f"{text} yet. Wait for more results, or record something else that matters to them.", True
@@ -120,7 +124,9 @@ class ModelCheck:
         narrow = [each for each in self.coverage if each.chances[0] < level]
         wide = [each for each in self.coverage if each.chances[1] < level]
         told = min(narrow or wide, key=lambda each: min(each.chances), default=self.coverage[-1])
-        expected = number(round(told.expected)) if told.expected == round(told.expected) else f"about {told.expected:.0f}"
+        expected = (
+            number(round(told.expected)) if told.expected == round(told.expected) else f"about {told.expected:.0f}"
+        )
         text = (
             f"Left out one at a time, {'only ' if narrow else ''}{told.inside} of {len(self.trials)} results fell into their "
             f"{percent(told.level)} range; {expected} were expected."
@@ -157,6 +163,6 @@ def _named(ids: tuple[int, ...]) -> str:
 
 def _harder(name: str, where: Value) -> str:
     return (
-        f"Results are harder to predict where {name} is {where}: take what is said of such decisions with more care. If you know "
-        "how much a result varies, tell it as its noise."
+        f"Results are harder to predict where {name} is {where}: be more careful with what is said of such decisions. If you "
+        "know how much a result varies, tell it as its noise."
     )

@@ -1,8 +1,8 @@
 """Does the model deserve belief? Each result is left out, predicted from the others and compared with what came back.
 
-Nothing is fitted for it: the predictions come from the posterior behind the recommendation (`predictions.py`). Every warning is a
-test at one per cent, shared among all that it looks at, so that a model that is right is seldom doubted; benchmarks/model_check.py
-measures how seldom, and what is found where something is wrong.
+Nothing is fitted for it: the predictions come from the posterior behind the recommendation (`predictions.py`). Every warning
+is a test at one per cent, shared among all that it looks at, so that a model that is right is seldom doubted.
+benchmarks/model_check.py measures how seldom, and what is found where something is wrong.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from windward.basics import streams
 from windward.basics.errors import IncompatibleError, TrialError
 from windward.basics.speech import counted, number, shown
-from windward.policy import Policy
+from windward.policy import SAMPLES, Policy
 from windward.space import Value
 from windward.suggest.baselines import constant_left_out, plane_left_out
 from windward.suggest.checked import LEVEL, RANGE, CheckedTrial, Coverage, ModelCheck, edge
 from windward.suggest.outliers import outliers
 from windward.suggest.predictions import Predictions
+from windward.suggest.prepare import Request, check_memory
 from windward.suggest.rank_tests import by_group, by_number
 from windward.surrogate import Doubting, LeavingOut, Posterior
-from windward.trials.records import Trial
 from windward.trials.trials import Trials
 
 # Results below which nothing can be said: the ranges of a few results tell nothing of one another.
@@ -36,13 +37,56 @@ RANGES = (0.5, 0.8, 0.9)
 CONSTANT = 1e-12
 
 
-def least_results(call: str, policy: Policy, trials: Trials) -> Trials:
-    """Return the trials as the policy sees them; `TrialError` where there are too few results, or nothing differs in them."""
+def checked(
+    call: str, policy: Policy, trials: Trials, request: Request, posterior: Posterior | None = None
+) -> tuple[Posterior, ModelCheck]:
+    """Return the posterior of what has arrived and how well it predicts each result from the others.
+
+    `posterior` is that behind the recommendation, where it is known already. `TrialError` where there are too few results.
+    """
     seen = policy.view(trials)
-    count = len(seen.arrived)
+    _require_enough(call, seen)
+    check_memory(policy.reporting, seen, request, samples=SAMPLES)
+    if posterior is None:
+        posterior = policy.surrogate.fit(seen.dataset, request.start)
+    known = max(trial.changed for trial in seen.arrived)
+    return posterior, model_check(policy, seen, posterior, streams.checking(request.seed, known))
+
+
+def model_check(policy: Policy, seen: Trials, posterior: Posterior, generator: torch.Generator) -> ModelCheck:
+    """Return how well a posterior of what has arrived predicts each result from the others.
+
+    `seen` are the trials as the policy sees them.
+    """
+    _require_leaving(policy, posterior)
+    nearby: Sequence[Posterior] = (posterior,)
+    if isinstance(policy.surrogate, Doubting):
+        nearby = policy.surrogate.nearby(seen.dataset, posterior, DRAWS, generator)
+    parts = [_require_leaving(policy, each).left_out() for each in nearby]
+    found = Predictions.of(parts, scaled=len(parts) > 1 and bool(seen.dataset.noise.isnan().all()))
+    columns = torch.cat([seen.dataset.x, seen.dataset.c], dim=1).cpu()
+    constant = Predictions.of([constant_left_out(found.observed)], scaled=True)
+    plane = Predictions.of([plane_left_out(columns, found.observed)], scaled=True)
+    far = outliers(policy.surrogate, seen.dataset, posterior, LEVEL, generator)
+    sizes = found.residuals.abs()
+    return ModelCheck(
+        trials=_rows(seen, found),
+        coverage=tuple(Coverage(level, int((sizes <= edge(level)).sum()), level * len(sizes)) for level in RANGES),
+        explained=_explained(found, constant, ~far),
+        explained_linear=_explained(plane, constant, ~far),
+        surely=_agree(found, ~far),
+        log_score=float(found.log_scores.mean()),
+        log_score_constant=float(constant.log_scores.mean()),
+        log_score_linear=float(plane.log_scores.mean()),
+        outliers=tuple(sorted(trial.id for trial, out in zip(seen.arrived, far.tolist(), strict=True) if out)),
+        noise_depends_on=_dependences(seen, sizes.numpy()),
+    )
+
+
+def _require_enough(call: str, seen: Trials) -> None:
+    count, waiting = len(seen.arrived), len(seen.awaiting_context)
     if count < LEAST:
-        waiting = len(seen.awaiting_context)
-        held = f" ({waiting} more {'has' if waiting == 1 else 'have'} a value but not the whole context)" if waiting else ""
+        held = f" ({waiting} more {'lacks' if waiting == 1 else 'lack'} a part of the context)" if waiting else ""
         raise TrialError(
             f"{call}: {counted(count, 'result')} {'has' if count == 1 else 'have'} arrived{held}; a check of the model needs "
             f"at least {LEAST}. Tell {LEAST - count} more."
@@ -53,42 +97,9 @@ def least_results(call: str, policy: Policy, trials: Trials) -> Trials:
         raise TrialError(
             f"{call}: all {count} results are {number(values[0])}; a check of the model needs results that differ."
         )
-    return seen
 
 
-def model_check(policy: Policy, seen: Trials, posterior: Posterior, generator: torch.Generator) -> ModelCheck:
-    """Return how well the posterior of what has arrived predicts each result from the others.
-
-    `seen` are the trials as the policy sees them, `posterior` is that behind its recommendation.
-    """
-    _leaving(policy, posterior)
-    nearby: Sequence[Posterior] = (posterior,)
-    if isinstance(policy.surrogate, Doubting):
-        nearby = policy.surrogate.nearby(seen.dataset, posterior, DRAWS, generator)
-    found = Predictions.of([_leaving(policy, each).left_out() for each in nearby])
-    columns = torch.cat([seen.dataset.x, seen.dataset.c], dim=1).cpu()
-    constant = Predictions.of([constant_left_out(found.observed)])
-    plane = Predictions.of([plane_left_out(columns, found.observed)])
-    rows, order = seen.arrived, sorted(range(len(seen.arrived)), key=lambda row: seen.arrived[row].id)
-    far = outliers(policy.surrogate, seen.dataset, posterior, LEVEL, generator)
-    residuals = found.residuals
-    return ModelCheck(
-        trials=tuple(_rows(rows, found, residuals, seen.sign, order)),
-        coverage=tuple(
-            Coverage(level, int((residuals.abs() <= edge(level)).sum()), level * len(rows)) for level in RANGES
-        ),
-        explained=_explained(found, constant, ~far),
-        explained_linear=_explained(plane, constant, ~far),
-        surely=_agree(found, ~far),
-        log_score=float(found.log_scores.mean()),
-        log_score_constant=float(constant.log_scores.mean()),
-        log_score_linear=float(plane.log_scores.mean()),
-        outliers=tuple(rows[row].id for row in order if bool(far[row])),
-        noise_depends_on=_dependences(seen, residuals.abs().numpy()),
-    )
-
-
-def _leaving(policy: Policy, posterior: object) -> LeavingOut:
+def _require_leaving(policy: Policy, posterior: Posterior) -> LeavingOut:
     if not isinstance(posterior, LeavingOut):
         raise IncompatibleError(
             f"study.check: the posterior of {shown(policy.surrogate, 80)} has no left_out(), which predicts each result from "
@@ -97,25 +108,23 @@ def _leaving(policy: Policy, posterior: object) -> LeavingOut:
     return posterior
 
 
-def _rows(
-    rows: Sequence[Trial], found: Predictions, residuals: Tensor, sign: float, order: Sequence[int]
-) -> list[CheckedTrial]:
+def _rows(seen: Trials, found: Predictions) -> tuple[CheckedTrial, ...]:
+    """Return the results beside their predictions, by id, in the user's units."""
+    sign = seen.sign
     ends = [sign * found.quantile(0.5 + side * 0.5 * RANGE) for side in (-1.0, 1.0)]
-    low, high = torch.stack(ends).sort(0).values.tolist()
-    predicted = (sign * found.mean).tolist()
-    checked = []
-    for row in order:
-        trial = rows[row]
-        assert trial.value is not None
-        checked.append(
-            CheckedTrial(trial.id, trial.value, predicted[row], low[row], high[row], sign * float(residuals[row]))
-        )
-    return checked
+    columns = (sign * found.mean, *torch.stack(ends).sort(0).values, sign * found.residuals)
+    rows = [
+        CheckedTrial(trial.id, float(trial.value or 0.0), *numbers)
+        for trial, numbers in zip(seen.arrived, torch.stack(columns, dim=1).tolist(), strict=True)
+    ]
+    return tuple(sorted(rows, key=lambda row: row.id))
 
 
 def _explained(found: Predictions, constant: Predictions, rows: Tensor) -> float:
     """Return the share of the variation that is predicted over some rows, beside the mean of the others."""
-    unit = (constant.observed - constant.mean)[rows].abs().max()
+    unit = float((constant.observed - constant.mean)[rows].abs().max())
+    if unit == 0.0:  # all but the outliers are the same: nothing is left to explain
+        return 0.0
     plain, own = (((each.observed - each.mean)[rows] / unit).square().sum() for each in (constant, found))
     return 1.0 - float(own / plain)
 

@@ -1,14 +1,13 @@
 """Results that the others do not suggest: each suspect is judged by a model that has not seen it.
 
-A mistake hides itself: the fit takes it for noise, or for a function that turns quickly, and then finds it probable. So the most
-suspicious result is taken out, the hyper-parameters are drawn again from what is left, and it is predicted by those. If it is
-improbable even for the farthest of all results, and far enough to matter, it is an outlier, and the next suspect is judged
-without it.
+A mistake hides itself: the fit takes it for noise, or for a function that turns quickly, and then finds it probable. So the
+most suspicious result is taken out, the hyper-parameters are drawn again from what is left, and it is predicted by those. If
+it is improbable even for the farthest of all results, and far enough to matter, it is an outlier, and the next suspect is
+judged without it.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import torch
@@ -22,8 +21,8 @@ from windward.trials.trials import Dataset
 MOST = 0.1
 # Draws of the hyper-parameters that judge a suspect.
 DRAWS = 32
-# Predictions of few results have slightly thin tails. At one per cent they doubt three in a hundred sets without a mistake, at a
-# fifth of that one in a hundred (benchmarks/model_check.py).
+# Predictions of few results have slightly thin tails. At one per cent they doubt three in a hundred sets without a mistake,
+# at a fifth of that one in a hundred (benchmarks/model_check.py).
 STRICTER = 5.0
 # By how much of the other results' deviation a result must miss its prediction to matter.
 MATTERS = 0.5
@@ -46,10 +45,11 @@ def outliers(
         rest = torch.cat([kept[:place], kept[place + 1 :]])
         others = _rows(data, rest)
         here = surrogate.fit(others, Start(posterior.hyperparameters, keep=True))
-        chance = _chance(float(residuals[place]), freedom)
         row = int(kept[place])
-        if isinstance(surrogate, Doubting) and bool(data.noise[row].isnan()):
-            chance = STRICTER * _unseen(surrogate.nearby(others, here, DRAWS, generator), _rows(data, kept[place : place + 1]))
+        chance = _chance(float(residuals[place]), freedom)
+        nearby = surrogate.nearby(others, here, DRAWS, generator) if isinstance(surrogate, Doubting) else ()
+        if len(nearby) > 1 and bool(data.noise.isnan().all()):
+            chance = STRICTER * _unseen(nearby, _rows(data, kept[place : place + 1]))
         missed = abs(float(left.observed[place] - left.mean[place]))
         if chance >= level / len(kept) or missed < MATTERS * float(others.y.std()):
             break
@@ -59,18 +59,13 @@ def outliers(
 
 def _unseen(posteriors: tuple[Posterior, ...], row: Dataset) -> float:
     """Return the chance of a result at least as far from the mixture of these posteriors' predictions, none of which saw it."""
-    means, stds = [], []
+    parts = []
     for each in posteriors:
         seeing = each.condition(row.x, row.c, row.y)
         assert isinstance(seeing, LeavingOut)
         left = seeing.left_out()
-        residual = float((left.observed[-1] - left.mean[-1]) / left.std[-1])
-        # As in `studentized`: a model that is too sure finds outliers everywhere unless the others' residuals set the scale.
-        scale = math.sqrt(max(1.0, (left.total - residual**2) / (left.degrees - 1)))
-        means.append(left.mean[-1:])
-        stds.append(scale * left.std[-1:])
-    even = torch.full((len(means), 1), -math.log(len(means)), dtype=torch.float64)
-    found = Predictions(row.y.cpu(), torch.stack(means).cpu(), torch.stack(stds).cpu(), even)
+        parts.append(left._replace(observed=left.observed[-1:], mean=left.mean[-1:], std=left.std[-1:]))
+    found = Predictions.of(parts, scaled=True, seen=False)
     return float(2.0 * torch.special.ndtr(-found.residuals.abs())[0])
 
 

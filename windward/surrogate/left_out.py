@@ -38,14 +38,14 @@ class LeavingOut(Protocol):
     def left_out(self) -> LeftOut: ...
 
 
-def leave_out(inverse: Tensor, centred: Tensor, *, held: bool, shift: float, scale: float) -> LeftOut:
-    """Return the predictions of `"n"` centred values with these inverse Cholesky factor `"n n"`, shift and scale.
+def leave_out(inverse: Tensor, centred: Tensor, *, held: bool, shift: float = 0.0, scale: float = 1.0) -> LeftOut:
+    """Return `"n"` values less a mean beside their predictions, by the inverse `"n n"` of the Cholesky factor of A.
 
-    Two rows at least where the mean is refitted: one alone says nothing of it.
+    There must be two at least where the mean is refitted: one alone says nothing of it.
 
     >>> import torch
     >>> values = torch.tensor([1.0, 2.0, 6.0], dtype=torch.float64)
-    >>> leave_out(torch.eye(3, dtype=torch.float64), values, held=False, shift=0.0, scale=1.0).mean.tolist()  # of the others
+    >>> leave_out(torch.eye(3, dtype=torch.float64), values, held=False).mean.tolist()  # that of the others
     [4.0, 3.5, 1.5]
     """
     pulled = inverse.T @ (inverse @ centred)  # P y
