@@ -546,6 +546,6 @@ def test_the_report_says_it():
     page = report_html(study)
     assert "Can this be trusted?" in page and study.check().warnings
     for text in study.check().warnings:
-        assert f'<p class="doubt">{text}</p>' in page.replace("&#x27;", "'")
+        assert f'<p class="warning">{text}</p>' in page.replace("&#x27;", "'")
     assert "A check of the model found something" in page
     assert "Not checked: study.check: 3 results have arrived" in report_html(study_of(draw(3)))
