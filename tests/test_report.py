@@ -82,7 +82,14 @@ def test_it_says_what_to_do_and_what_is_missing(study, page):
     assert "This rests on the 9 results that have arrived. 1 result is still on the way" in text
     assert "1 result was lost; nothing is assumed about them here." in text
     assert "Trial 9 was asked less than a minute ago and has not come back" in text
-    for heading in ("What to do now", "Can this be trusted?", "What was decided", "What is known", "All trials", "Settings"):
+    for heading in (
+        "What to do now",
+        "Can this be trusted?",
+        "What was decided",
+        "What is known",
+        "All trials",
+        "Settings",
+    ):
         assert heading in text
     for caption in ("What each order is worth", "What came back", "What protection costs", "What is late"):
         assert caption in text

@@ -143,7 +143,8 @@ def _doubts(study: Snapshot) -> list[str]:
         found = study.check("study.check")
     except (TrialError, IncompatibleError):
         return []
-    return ["A check of the model found something: read the next section before you rely on this."] if found.warnings else []
+    said = "A check of the model found something: read the next section before you rely on this."
+    return [said] if found.warnings else []
 
 
 def _trust(study: Snapshot) -> str:
@@ -154,7 +155,8 @@ def _trust(study: Snapshot) -> str:
         return f'<p class="note">Not checked: {text(error)}</p>'
     doubted = set(found.warnings)
     return "".join(
-        f'<p class="warning">{text(line)}</p>' if line in doubted else f"<p>{text(line)}</p>" for line in found.sentences
+        f'<p class="warning">{text(line)}</p>' if line in doubted else f"<p>{text(line)}</p>"
+        for line in found.sentences
     )
 
 

@@ -30,7 +30,7 @@ from windward.surrogate import LeftOut
 HALVINGS = 60
 # Scales from a component's centre within which every quantile lies that is asked for.
 FARTHEST = 100.0
-# The least share of the variance that is noise, as for the process itself: where the others are all the same, scores are finite.
+# The least share of the variance that is noise, as for the process: where the others are all the same, scores are finite.
 LEAST_NOISE = 1e-4
 # The least probability of a tail: its normal score, 37, is finite.
 LEAST = 1e-300
