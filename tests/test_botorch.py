@@ -378,3 +378,43 @@ def test_noise_that_is_known_reaches_the_model():
     variance = float(data.y.var())
     torch.testing.assert_close(model.likelihood.noise, torch.full((6,), 0.09 / variance, dtype=torch.float64))
     assert integration.PARTS == PARTS
+
+
+@pytest.mark.parametrize("name", ["single", "fixed"])
+def test_left_out_is_the_model_without_the_row(name):
+    """The covariance written out, in the model's own outcomes, the constant mean by least squares; then in the user's."""
+    model = MODELS[name]()
+    left = ModelPosterior(model).left_out()
+    _, y = observed()
+    mean, deviation = float(y.mean()), float(y.std())
+    scaled, rows = (y[:, 0] - mean) / deviation, model.train_inputs[0]
+    noise = model.likelihood.noise.expand(len(y)) if name == "single" else torch.full((len(y),), 1e-3) / deviation**2
+    covariance = model.covar_module(rows).to_dense() + noise.double().diag()
+    assert torch.allclose(left.observed, y[:, 0])
+    for row in range(len(y)):
+        kept = [other for other in range(len(y)) if other != row]
+        a, k, ones = covariance[kept][:, kept], covariance[kept, row], torch.ones(len(kept)).double()
+        weight = ones @ torch.linalg.solve(a, ones)
+        center = (ones @ torch.linalg.solve(a, scaled[kept])) / weight
+        want = center + k @ torch.linalg.solve(a, scaled[kept] - center)
+        variance = (
+            covariance[row, row] - k @ torch.linalg.solve(a, k) + (1 - k @ torch.linalg.solve(a, ones)) ** 2 / weight
+        )
+        assert float(left.mean[row]) == pytest.approx(float(want) * deviation + mean, abs=1e-6)
+        assert float(left.std[row]) == pytest.approx(float(variance.sqrt()) * deviation, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["mixture", "ensemble"])
+def test_a_model_that_cannot_be_left_out_says_so(name):
+    with pytest.raises(ww.IncompatibleError, match="has no predictions of its own observations; use surrogate=Gauss"):
+        ModelPosterior(MODELS[name]()).left_out()
+
+
+def test_a_study_with_a_botorch_model_is_checked():
+    policy = ww.Policy(context_model=ww.Empirical(), surrogate=BotorchSurrogate(), maximize=QUICK, design=ww.Sobol(4))
+    study = ww.Study(SHOP, policy, parts=PARTS)
+    rows = [(place / 19, place * 7 % 20 / 19) for place in range(20)]
+    study.add_many([ww.Past({"order": a}, 1.0 - (a - b) ** 2, {"demand": b}) for a, b in rows])
+    assert study.check().explained > 0.8
+    study.add({"order": 0.5}, 30.0, context={"demand": 0.5})
+    assert study.check().outliers == (20,)

@@ -208,7 +208,7 @@ def map_all(made):
     ids=lambda policy: type(policy.objective).__name__,
 )
 def test_every_kind_of_objective_can_be_drawn(policy):
-    made = played(policy, rounds=6)
+    made = played(policy, rounds=8)
     for name, draw in plots.FIGURES.items():
         if isinstance(policy.context_model, ww.NoContext) and name in ("contexts", "price"):
             with pytest.raises(ww.IncompatibleError, match="looks at"):

@@ -82,7 +82,14 @@ def test_it_says_what_to_do_and_what_is_missing(study, page):
     assert "This rests on the 9 results that have arrived. 1 result is still on the way" in text
     assert "1 result was lost; nothing is assumed about them here." in text
     assert "Trial 9 was asked less than a minute ago and has not come back" in text
-    for heading in ("What to do now", "What was decided", "What is known", "All trials", "Settings"):
+    for heading in (
+        "What to do now",
+        "Can this be trusted?",
+        "What was decided",
+        "What is known",
+        "All trials",
+        "Settings",
+    ):
         assert heading in text
     for caption in ("What each order is worth", "What came back", "What protection costs", "What is late"):
         assert caption in text
@@ -101,7 +108,7 @@ def test_only_its_own_two_scripts_run(page):
     read = Reader(page)
     data = [text for attributes, text in read.scripts if attributes.get("type") == "application/json"]
     run = [text for attributes, text in read.scripts if "type" not in attributes]
-    assert len(data) == 5 and len(run) == 2
+    assert len(data) == 6 and len(run) == 2
     policy = next(a["content"] for tag, a in read.tags if a.get("http-equiv") == "Content-Security-Policy")
     hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in run]
     assert re.findall(r"'sha256-([^']+)'", policy) == hashes

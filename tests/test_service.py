@@ -81,6 +81,29 @@ def test_recommendation_figures_and_report(client, shop):
     assert "attachment" in report.headers["content-disposition"]
 
 
+def test_the_model_is_checked(client, shop, url):
+    name, tokens = shop
+    base, reader = f"/api/studies/{name}", bearer(tokens["read"])
+    few = client.get(f"{base}/check", headers=reader)
+    assert (
+        few.status_code == 409 and "1 result has arrived; a check of the model needs at least 8" in few.json()["error"]
+    )
+    assert client.get(f"{base}/figures/check").status_code == 409
+    study = ww.Study.open(name, journal=url)
+    rows = [(place / 11, place * 7 % 12 / 11) for place in range(12)]
+    study.add_many([ww.Past({"order": a}, 1.0 - (a - b) ** 2, {"demand": b}) for a, b in rows])
+    found = client.get(f"{base}/check", headers=reader).json()
+    assert found["revision"] == study.revision and len(found["trials"]) == 13
+    assert found["sentences"] == list(study.check().sentences)
+    assert found["sentences"][-1] == "With 13 results this check is rough. Look again at 20."
+    assert (
+        client.get(f"{base}/figures/check").json()["layout"]["meta"]["caption"].startswith("Each result was left out")
+    )
+    study.add({"order": 0.5}, 50.0, context={"demand": 0.5})
+    assert client.get(f"{base}/check").json()["outliers"] == [15]  # kept until something is written
+    assert client.get(f"{base}/check", headers=bearer("nobody")).status_code == 401
+
+
 def test_the_journal_is_the_librarys_own(client, shop, url):
     name, _ = shop
     study = ww.Study.open(name, journal=url)

@@ -198,7 +198,7 @@ def test_the_schema_is_complete(tmp_path):
     rounds = {
         f"{base}/{verb}" for verb in ["ask", *(f"trials/{{id}}/{each}" for each in ("reveal", "tell", "lose", "amend"))]
     }
-    reading = {base, *(f"{base}/{part}" for part in ("trials", "recommendation", "figures/{kind}", "report"))}
+    reading = {base, *(f"{base}/{part}" for part in ("trials", "recommendation", "check", "figures/{kind}", "report"))}
     assert {"/api/studies", "/api/me", *rounds, *reading} <= set(paths)
     assert schema["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
     for path in rounds:

@@ -42,6 +42,7 @@ from windward.space.linear import Linear
 from windward.space.parameters import Categorical, Integer, Real
 from windward.space.space import Space
 from windward.study.study import Study
+from windward.suggest.checked import CheckedTrial, Coverage, ModelCheck
 from windward.suggest.settled import Settled
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
 from windward.trials.reasons import Beside, Held, Reason
@@ -64,9 +65,11 @@ __all__ = [
     "CVaR",
     "Categorical",
     "Censor",
+    "CheckedTrial",
     "ChiSquare",
     "Comparison",
     "Contexts",
+    "Coverage",
     "Decay",
     "DelayedWidth",
     "Distribution",
@@ -104,6 +107,7 @@ __all__ = [
     "Minimum",
     "MissingData",
     "MissingDependency",
+    "ModelCheck",
     "MostUncertain",
     "MultiStart",
     "Nature",

@@ -105,7 +105,7 @@ def main() -> None:
         url, report = f"sqlite:///{folder}/shop.db", Path(folder) / "report.html"
         study = play(url)
         for name, draw in plots.FIGURES.items():
-            shown = cautious() if name == "price" else study
+            shown = {"price": cautious, "check": mistaken}.get(name, lambda: study)()
             plots.png(draw(shown), HERE / f"plot-{name}.png", width=900, height=440, scale=1)
         plots.png(two_decisions(), HERE / "plot-landscape-two.png", width=900, height=440, scale=1)
         write_report(study, report)
@@ -130,6 +130,17 @@ def cautious() -> ww.Study:
         return ww.Result(profit, context={"demand": demand})
 
     study.run(day, DAYS, progress=False)
+    return study
+
+
+def mistaken() -> ww.Study:
+    """Return a kiosk's history in which one result was typed wrongly."""
+    space = ww.Space({"price": ww.Real(2, 6)}, {"footfall": ww.Real(0, 400)})
+    study, chance = ww.Study(space, ww.papers.sbo_kde()), random.Random(4)
+    for day in range(45):
+        price, footfall = round(chance.uniform(2, 6), 1), chance.gauss(180, 60)
+        profit = footfall * max(0.05, 1.2 - 0.18 * price) * (price - 1.5) + chance.gauss(0, 12)
+        study.add({"price": price}, profit * (3 if day == 17 else 1), context={"footfall": footfall})
     return study
 
 

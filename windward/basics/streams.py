@@ -2,6 +2,7 @@
 
     0 upward            the asks, each by its number
     2**32 upward        recommendations, by the last event that said anything: asking for one never changes a suggestion
+    2**33 upward        checks of the model, by the same event
     2**40               the design: one sequence for all of its rounds
     2**40 + 1 upward    the rounds of a design that draws from a list
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import torch
 
 RECOMMENDATIONS = 2**32
+CHECKS = 2**33
 DESIGN = 2**40
 
 
@@ -27,6 +29,11 @@ def asking(seed: int, asks: int) -> torch.Generator:
 def recommending(seed: int, known: int) -> torch.Generator:
     """Return the generator of a recommendation that knows the events up to `known`."""
     return generator(hash_seed(seed, RECOMMENDATIONS + known))
+
+
+def checking(seed: int, known: int) -> torch.Generator:
+    """Return the generator of a check of the model that knows the events up to `known`."""
+    return generator(hash_seed(seed, CHECKS + known))
 
 
 def designing(seed: int) -> torch.Generator:

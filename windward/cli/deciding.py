@@ -1,4 +1,4 @@
-"""Commands that look at what is known: recommend, compare, settled, report, demo."""
+"""Commands that look at what is known: recommend, compare, settled, check, report, demo."""
 
 from __future__ import annotations
 
@@ -96,6 +96,26 @@ def settled(study: str, delta: float | None, context: tuple[str, ...], journal: 
         echo_json(found)
     else:
         say(sentences.settled(found["delta"], found["probability"]))
+
+
+@click.command(short_help="Say whether the model can be trusted.")
+@click.argument("study")
+@journal_option
+@json_option
+def check(study: str, journal: str, as_json: bool) -> None:
+    """Say whether the model behind the advice can be trusted: each result is left out and predicted from the others.
+
+    \b
+    Example: windward check shop
+    """
+    from windward.present import records
+
+    found = opened(study, journal).check()
+    if as_json:
+        echo_json(records.check(found))
+        return
+    for line in found.sentences:
+        say(line)
 
 
 @click.command(short_help="Write a report to read, one HTML file.")

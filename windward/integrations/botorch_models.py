@@ -14,6 +14,7 @@ from torch import Tensor
 from windward.basics.errors import IncompatibleError, MissingDependency
 from windward.basics.speech import shown
 from windward.contexts import Contexts
+from windward.surrogate.left_out import LeftOut, leave_out
 from windward.surrogate.slopes import ContextSlopes
 
 try:
@@ -26,8 +27,10 @@ try:
     from botorch.posteriors.ensemble import EnsemblePosterior
     from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
     from botorch.utils.transforms import is_ensemble
+    from gpytorch.distributions import MultivariateNormal
     from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
-    from gpytorch.models import GP
+    from gpytorch.means import ConstantMean
+    from gpytorch.models import GP, ExactGP
     from linear_operator.utils.cholesky import psd_safe_cholesky
     from linear_operator.utils.warnings import NumericalWarning
 except ImportError as error:  # pragma: no cover - exercised in a subprocess without BoTorch
@@ -149,6 +152,32 @@ class ModelPosterior:
             except (NotImplementedError, UnsupportedError, AttributeError) as error:
                 raise self._cannot("conditioning on more observations", "feedback=Ignore()") from error
         return replace(self, model=grown, size=self.size + len(x))
+
+    def left_out(self) -> LeftOut:
+        """Return every observation beside its prediction from the others: of an exact process, in closed form.
+
+        A constant mean is refitted without each; nothing else is.
+        """
+        model, cannot = self.model, self._cannot("predictions of its own observations", "surrogate=GaussianProcess()")
+        if not isinstance(model, ExactGP) or is_ensemble(model) or not isinstance(model.train_inputs, tuple):
+            raise cannot
+        with torch.no_grad(), quiet():
+            inputs, values = model.train_inputs[0], model.train_targets
+            prior = model.likelihood(model.forward(inputs), inputs)
+            factor = psd_safe_cholesky(prior.covariance_matrix)
+            inverse = torch.linalg.solve_triangular(factor, torch.eye(len(factor)).to(factor), upper=False)
+            held = not isinstance(getattr(model, "mean_module", None), ConstantMean)
+            found = leave_out(inverse, values - prior.mean, held=held)
+            own = [prior.mean + found.observed, prior.mean + found.mean, found.std]
+            if not hasattr(model, "outcome_transform"):
+                return found._replace(observed=own[0], mean=own[1])
+            normal = GPyTorchPosterior(MultivariateNormal(own[1], own[2].square().diag()))
+            shown_again = model.outcome_transform.untransform_posterior(normal)
+            if not isinstance(shown_again, GPyTorchPosterior):  # no longer normal: it has no deviation in closed form
+                raise cannot
+            observed = model.outcome_transform.untransform(own[0][:, None])[0].flatten()
+            mean, variance = shown_again.mean.flatten(), shown_again.variance.flatten()
+            return found._replace(observed=observed, mean=mean, std=variance.sqrt())
 
     def _conditioned(self, inputs: Tensor, values: Tensor) -> Model:
         self.model.posterior(inputs)

@@ -17,6 +17,7 @@ from windward.trials.records import Comparison, Recommendation, Suggestion, Tria
 if TYPE_CHECKING:  # records of trials need neither torch nor a fit
     from windward.present.snapshot import Snapshot, Source
     from windward.space import Space, Value
+    from windward.suggest.checked import ModelCheck
     from windward.trials.trials import Trials
 
 # The probability with which the search is called settled, unless a difference that does not matter is given.
@@ -81,6 +82,36 @@ def settled(seen: Snapshot, delta: float | None, context: Mapping[str, Value] | 
 
 def _judged(found: Recommendation) -> dict[str, Any]:
     return {"decision": dict(found.decision), "value": found.value, "interval": list(found.interval)}
+
+
+def check(found: ModelCheck) -> dict[str, Any]:
+    """Return a check of the model, with every result beside its prediction."""
+    return {
+        "explained": found.explained,
+        "explained_linear": found.explained_linear,
+        "surely": found.surely,
+        "log_score": found.log_score,
+        "log_score_constant": found.log_score_constant,
+        "log_score_linear": found.log_score_linear,
+        "coverage": [
+            {"level": each.level, "inside": each.inside, "expected": each.expected} for each in found.coverage
+        ],
+        "outliers": list(found.outliers),
+        "noise_depends_on": dict(found.noise_depends_on),
+        "sentences": list(found.sentences),
+        "warnings": list(found.warnings),
+        "trials": [
+            {
+                "id": row.id,
+                "observed": row.observed,
+                "predicted": row.predicted,
+                "range": [row.low, row.high],
+                "residual": row.residual,
+                "inside": row.inside,
+            }
+            for row in found.trials
+        ],
+    }
 
 
 def trial(one: Trial, now: datetime) -> dict[str, Any]:

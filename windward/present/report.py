@@ -74,6 +74,7 @@ def report_html(study: Source) -> str:
         name=text(study.name),
         subtitle=text(f"{_goal(study)} Written {_when(study.now)}."),
         now=_now(study),
+        trust=_trust(study),
         decided=_decided(study),
         figures=_figure_sections(drawn, missing),
         trials=_trials(study),
@@ -121,7 +122,7 @@ def _now(study: Snapshot) -> str:
             f"<p>{text(basis(study.trials, study.now))}</p></section>"
         )
     said = advised(study, found)
-    warned = "".join(f'<p class="warning">{text(line)}</p>' for line in said.warnings)
+    warned = "".join(f'<p class="warning">{text(line)}</p>' for line in [*said.warnings, *_doubts(study)])
     rest = "".join(f"<p>{text(line)}</p>" for line in [*said.said, *_settled(study), said.basis])
     return (
         f'<section class="now"><h2>What to do now</h2><p class="do">{text(said.decision)}</p>{warned}{rest}</section>'
@@ -134,6 +135,29 @@ def _settled(study: Snapshot) -> list[str]:
         return []
     found = records.settled(study, None, None)
     return [settled(found["delta"], found["probability"])]
+
+
+def _doubts(study: Snapshot) -> list[str]:
+    """Return a line that leads to what a check of the model found, where it asks for something."""
+    try:
+        found = study.check("study.check")
+    except (TrialError, IncompatibleError):
+        return []
+    said = "A check of the model found something: read the next section before you rely on this."
+    return [said] if found.warnings else []
+
+
+def _trust(study: Snapshot) -> str:
+    """Return what a check of the model found, or why there is none."""
+    try:
+        found = study.check("study.check")
+    except (TrialError, IncompatibleError) as error:
+        return f'<p class="note">Not checked: {text(error)}</p>'
+    doubted = set(found.warnings)
+    return "".join(
+        f'<p class="warning">{text(line)}</p>' if line in doubted else f"<p>{text(line)}</p>"
+        for line in found.sentences
+    )
 
 
 def _decided(study: Snapshot) -> str:

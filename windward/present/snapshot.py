@@ -23,7 +23,9 @@ from windward.objectives.situation import Situation
 from windward.policy import Policy
 from windward.space import Space, Value
 from windward.suggest.assess import Assessment, Base
+from windward.suggest.checked import ModelCheck
 from windward.suggest.compare import compared
+from windward.suggest.model_check import checked
 from windward.suggest.prepare import Request
 from windward.suggest.recommend import assessed, base, recommendation
 from windward.suggest.settled import gap_at, share_within
@@ -46,6 +48,7 @@ class Kept:
     posterior: Posterior | None = None  # of what has arrived
     bases: dict[object, Base] = field(default_factory=dict)  # by the context given
     assessments: dict[object, Assessment] = field(default_factory=dict)  # by the context given and the decision
+    checked: ModelCheck | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(
@@ -53,9 +56,25 @@ class Kept:
     ) -> tuple[Posterior | None, Base | None, Assessment | None]:
         """Return what is known in a revision; what belongs to another is dropped."""
         with self.lock:
-            if self.revision != revision:
-                self.revision, self.posterior, self.bases, self.assessments = revision, None, {}, {}
+            self._enter(revision)
             return self.posterior, self.bases.get(given), self.assessments.get((given, decision))
+
+    def of_check(self, revision: int) -> tuple[Posterior | None, ModelCheck | None]:
+        """Return the posterior and the check of the model in a revision; what belongs to another is dropped."""
+        with self.lock:
+            self._enter(revision)
+            return self.posterior, self.checked
+
+    def _enter(self, revision: int) -> None:
+        if self.revision != revision:
+            self.revision, self.posterior, self.bases, self.assessments = revision, None, {}, {}
+            self.checked = None
+
+    def keep_check(self, revision: int, posterior: Posterior, found: ModelCheck) -> None:
+        """Keep a check and the posterior behind it, unless the study has moved on."""
+        with self.lock:
+            if self.revision == revision:
+                self.posterior, self.checked = posterior, found
 
     def keep(self, revision: int, given: object, decision: object, base: Base, found: Assessment) -> None:
         """Keep an assessment, unless the study has moved on; what a part made of the clock is kept for nobody."""
@@ -142,6 +161,15 @@ class Snapshot:
             )
         one, other = (self.assessment(call, decision=each, context=context) for each in (first, second))
         return compared(one, other, self.assessment(call, context=context), self.trials)
+
+    def check(self, call: str) -> ModelCheck:
+        """Return how well the model behind the advice predicts each result from the others; computed once per state."""
+        posterior, found = self.kept.of_check(self.revision)
+        if found is None:
+            request = Request(now=self.now, seed=self.seed, memory=self.memory)
+            posterior, found = checked(call, self.policy, self.trials, request, posterior)
+            self.kept.keep_check(self.revision, posterior, found)
+        return found
 
     def settled(self, call: str, delta: float, *, context: Values | None = None) -> float:
         """Return the probability that no decision is better than the recommended one by more than `delta`."""

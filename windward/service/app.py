@@ -263,6 +263,14 @@ async def settled(
     return Response(answer, media_type="application/json")
 
 
+@reading.get("/check", response_class=JSONResponse)
+async def check(inside: Inside, name: Readable) -> Response:
+    """Say whether the model behind the advice can be trusted, in numbers and sentences."""
+    key = ("check", await run_in_threadpool(_revision, inside, name))
+    answer = await inside.fits.kept(key, Rank.SHOW, name, jobs.check, name)
+    return Response(answer, media_type="application/json")
+
+
 @reading.get("/figures/{kind}", response_class=JSONResponse)
 async def figure(inside: Inside, name: Readable, kind: FigureKind) -> Response:
     """Return a figure as plotly's JSON."""

@@ -77,6 +77,14 @@ def settled(shelf: Shelf, name: str, delta: float | None, context: dict[str, Any
     return json.dumps({**found, "sentences": [said], "revision": seen.revision}, allow_nan=False)
 
 
+def check(shelf: Shelf, name: str) -> str:
+    """Return a check of a study's model, as JSON."""
+    from windward.present import records
+
+    seen = shelf.study(name).snapshot()
+    return json.dumps({**records.check(seen.check("study.check")), "revision": seen.revision}, allow_nan=False)
+
+
 def figure(shelf: Shelf, name: str, kind: str) -> str:
     """Return a figure of a study as plotly's JSON."""
     from windward.present import plots

@@ -27,6 +27,7 @@ from windward.study.log import Clock, Log, journal_of, utc_now
 from windward.study.looking import snapshot_of
 from windward.study.reading import PartsReader, allowed, use
 from windward.study.run import Leftover, run_rounds
+from windward.suggest.checked import ModelCheck
 from windward.suggest.settled import Settled
 from windward.trials.frame import dataframe
 from windward.trials.records import Comparison, Past, Recommendation, Result, Suggestion, Tell, Trial
@@ -327,6 +328,10 @@ class Study:
         """Return the value, interval and adversary of one decision, by the posterior of what has arrived."""
         clean, given = self.space.check_decision("study.assess", decision), self._check_given("study.assess", context)
         return self.snapshot().recommendation("study.assess", decision=clean, context=given)
+
+    def check(self) -> ModelCheck:
+        """Return whether the model deserves belief: how well it predicts each result from the others."""
+        return self.snapshot().check("study.check")
 
     def compare(
         self, first: Values | None = None, second: Values | None = None, *, context: Values | None = None

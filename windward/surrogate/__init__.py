@@ -1,6 +1,7 @@
 """The exact Gaussian process: `GaussianProcess` fits, `GaussianPosterior` is what it returns."""
 
 from windward.surrogate.fit import GaussianProcess
+from windward.surrogate.left_out import LeavingOut, LeftOut
 from windward.surrogate.likelihood import Likelihood
 from windward.surrogate.paths import Path
 from windward.surrogate.posterior import GaussianPosterior, Hyperparameters
@@ -34,6 +35,8 @@ __all__ = [
     "GaussianProcess",
     "Hyperparameters",
     "JointlyAveraged",
+    "LeavingOut",
+    "LeftOut",
     "Likelihood",
     "Path",
     "Posterior",

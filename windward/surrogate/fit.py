@@ -170,6 +170,7 @@ class GaussianProcess:
             problem.shift,
             problem.scale,
             len(data.y),
+            held=not problem.centred,
         )
 
     def nearby(

@@ -17,11 +17,12 @@ from typing import TypeVar, cast
 import torch
 from torch import Tensor
 
-from windward.basics.errors import SolverError
 from windward.contexts import Contexts
 from windward.surrogate.averages import average_marginals, averages, weighted_deviation
+from windward.surrogate.factors import extend_factor
 from windward.surrogate.jointly import covariance_of_averages
 from windward.surrogate.kernel import KernelName, kernel_value, squared_distances
+from windward.surrogate.left_out import LeftOut, leave_out
 from windward.surrogate.marginals import LARGE, Observations, blocks, product_marginals
 from windward.surrogate.paths import FEATURES, Path, draw_path
 from windward.surrogate.sampling import joint_root, sample_many
@@ -96,6 +97,7 @@ class GaussianPosterior:
     scale: float
     base: int  # rows that were factorised at once; the others came row by row
     drafted: int = 0  # 1 for a draft, 2 for a draft's draft
+    held: bool = False  # whether the mean was given, not fitted
     _prepared: dict[str, tuple[Tensor, object]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -246,6 +248,12 @@ class GaussianPosterior:
         centred = torch.cat([seen, (y - self.shift) / self.scale - self.hyperparameters.mean])
         return grown.with_values(centred, self.shift, self.scale)
 
+    def left_out(self) -> LeftOut:
+        """Return every observation beside its prediction from the others, with the hyper-parameters of all."""
+        centred = self.factor @ (self.factor.T @ self.alpha)
+        origin = self.hyperparameters.mean * self.scale + self.shift
+        return leave_out(self.inverse, centred, held=self.held, shift=origin, scale=self.scale)
+
     def holds(
         self, kernel: KernelName, hyperparameters: Hyperparameters, base: int, inputs: Inputs, zx: Tensor, zc: Tensor
     ) -> bool:
@@ -377,21 +385,3 @@ class GaussianPosterior:
         if kept is None or kept[0] is not points:
             kept = self._prepared[what] = (points, prepare())
         return kept[1]  # type: ignore[return-value]
-
-
-def extend_factor(factor: Tensor, inverse: Tensor, between: Tensor, within: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the Cholesky factor and its inverse after the rows `[between, within]` `"q n"`, `"q q"` are added."""
-    lower_left = between @ inverse.T
-    corner, failed = torch.linalg.cholesky_ex(within - lower_left @ lower_left.T)
-    if int(failed):
-        raise SolverError(
-            f"GaussianPosterior: {len(within)} more observations leave no Cholesky factor; use a larger noise."
-        )
-    eye = torch.eye(len(corner), dtype=corner.dtype, device=corner.device)
-    corner_inverse = torch.linalg.solve_triangular(corner, eye, upper=False)
-    zeros = torch.zeros(len(factor), len(corner), dtype=corner.dtype, device=corner.device)
-    grown = torch.cat([torch.cat([factor, zeros], 1), torch.cat([lower_left, corner], 1)])
-    grown_inverse = torch.cat(
-        [torch.cat([inverse, zeros], 1), torch.cat([-corner_inverse @ lower_left @ inverse, corner_inverse], 1)]
-    )
-    return grown, grown_inverse

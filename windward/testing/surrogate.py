@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from windward.contexts import Contexts
 from windward.space import Real, Space
-from windward.surrogate import Posterior, Start, Surrogate
+from windward.surrogate import LeavingOut, Posterior, Start, Surrogate
 from windward.testing.holding import even, normal, require, require_own_randomness
 from windward.trials.trials import Dataset
 
@@ -28,8 +29,9 @@ def check_surrogate(
     Marginals have the leading shape of the decisions and deviations above zero; means alone are theirs; samples and paths
     have their moments; a path is one function; an average has the mean of the marginals and the deviation of the samples;
     gradients are those of differences; a fit that keeps the hyper-parameters of the first is the first; what is imagined
-    moves no mean and raises no deviation, and an observation draws the mean to itself. `tolerance` is for numbers that two
-    ways of computing must share, relative to the outcome's scale.
+    moves no mean and raises no deviation, and an observation draws the mean to itself; with `left_out()`, an observation has
+    no say in its own prediction. `tolerance` is for numbers that two ways of computing must share, relative to the outcome's
+    scale.
 
     >>> import windward as ww
     >>> check_surrogate(ww.GaussianProcess(), draws=200)
@@ -46,6 +48,7 @@ def check_surrogate(
     _check_average(surrogate, posterior, x, points, draws, slack, generator)
     _check_derivatives(surrogate, posterior, x, points, float(data.y.abs().max()))
     _check_condition(surrogate, posterior, x, points, slack)
+    _check_left_out(surrogate, posterior, data)
     kept = Start(posterior.hyperparameters, keep=True, fitted=observations)
     again = surrogate.fit(data, kept).marginals(x, points)
     near = all((a - b).abs().max() <= slack for a, b in zip(again, posterior.marginals(x, points), strict=True))
@@ -112,6 +115,23 @@ def _check_average(
     require((mean - want).abs().max() <= slack, f"{part!r}: an average has another mean than the marginals.")
     drawn = posterior.sample(x[0], points, draws, generator) @ contexts.weights
     _check_moments(part, "averaged samples", drawn[:, None], mean[:1], std[:1])
+
+
+def _check_left_out(part: Surrogate, posterior: Posterior, data: Dataset) -> None:
+    """A value has no say in its own prediction, but for what it does to the scale of all."""
+    if not isinstance(posterior, LeavingOut):
+        return
+    left, n = posterior.left_out(), len(data.y)
+    shapes = {tuple(each.shape) for each in (left.observed, left.mean, left.std)}
+    require(shapes == {(n,)}, f"{part!r}: left_out() of {n} observations has the shapes {shapes}.")
+    finite = torch.isfinite(left.mean).all() and torch.isfinite(left.std).all() and (left.std > 0).all()
+    require(finite, f"{part!r}: left_out() has a mean that is not finite, or a deviation not above 0.")
+    moved = data.y.clone()
+    moved[0] += float(data.y.std())
+    again = part.fit(replace(data, y=moved), Start(posterior.hyperparameters, keep=True))
+    assert isinstance(again, LeavingOut)
+    say = abs(float((again.left_out().mean[0] - left.mean[0]) / (moved[0] - data.y[0])))
+    require(say <= 3.0 / n, f"{part!r}: an observation has a share of {say:.2g} in its own left_out() prediction.")
 
 
 def _differences(function: Callable[[Tensor], Tensor], at: Tensor) -> Tensor:

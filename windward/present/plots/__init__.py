@@ -3,6 +3,7 @@
     history(study)      what came back, trial by trial, and the best so far as it is judged today; pending and lost marked
     contexts(study)     the contexts seen, how likely the model takes each, and what the recommendation is guarded against
     landscape(study)    what each decision is worth, with its interval, over one or two of them
+    check(study)        every result beside its prediction from the others: does the model deserve belief?
     price(study)        what protection costs: value against how far the contexts may drift
     delays(study)       what arrived, what is pending, what was lost, over time
 
@@ -17,17 +18,19 @@ from windward.present.plots.delay import delays
 from windward.present.plots.past import history
 from windward.present.plots.robustness import price
 from windward.present.plots.style import png
+from windward.present.plots.trust import check
 from windward.present.plots.worth import landscape
 from windward.present.snapshot import Source
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["FIGURES", "contexts", "delays", "history", "landscape", "png", "price"]
+__all__ = ["FIGURES", "check", "contexts", "delays", "history", "landscape", "png", "price"]
 
 FIGURES: dict[str, "Callable[[Source], go.Figure]"] = {
     "landscape": landscape,
     "history": history,
+    "check": check,
     "contexts": contexts,
     "price": price,
     "delays": delays,
