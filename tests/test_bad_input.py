@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import torch
+from bad_input_advice import ADVICE, COMPARED
 from bad_input_cases import (
     CONTEXT,
     DECISION,
@@ -219,6 +220,7 @@ STUDY: list[Row] = [
     *wholes("Study.run.until", lambda s, v: s.run(print, until=v), -1),
     *words("Study.run.progress", lambda s, v: s.run(print, 1, progress=v), 1, None, "no"),
     *RUNS,
+    *COMPARED,
     *words("Study.ask.key", lambda s, v: s.ask(key=v), *NOT_KEYS),
     *words("Study.tell.key", lambda s, v: s.tell(3, 1.0, key=v), *EVERY_NOT_KEY),
     *words(
@@ -253,7 +255,7 @@ JOURNALS: list[Row] = [
     *words("delete_study.journal", lambda v: ww.delete_study("shop", journal=v), None, 5, ww.MemoryJournal),
 ]
 
-CALLS: list[Row] = [*PARTS, *JOURNALS, *ROBUST, *METHODS, *DELAYS]
+CALLS: list[Row] = [*PARTS, *JOURNALS, *ROBUST, *METHODS, *DELAYS, *ADVICE]
 
 OUTCOMES: list[Row] = [
     *numbers("Result.value", ww.Result, None),
@@ -270,6 +272,8 @@ EXEMPT = {
     "Trials": "what a study shows of its trials; nothing public takes one",
     "Suggestion": "handed out by a study; an evaluation only reads it",
     "Recommendation": "handed out by a study; nothing takes it back",
+    "Comparison": "handed out by a study; nothing takes it back",
+    "Beyond": "a part of a recommendation",
     "WorstCase": "the answer of a divergence; nothing takes it back",
 }
 

@@ -70,7 +70,7 @@ def compare(
     if as_json:
         echo_json(records.comparison(found))
         return
-    for line in sentences.compared(found):
+    for line in sentences.compared(one, found):
         say(line)
 
 

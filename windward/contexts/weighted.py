@@ -30,6 +30,21 @@ class Unknown:
     mass: Tensor
     places: Tensor
 
+    def __post_init__(self) -> None:
+        for name, kind in (("mass", "numbers"), ("places", "whole numbers")):
+            part = getattr(self, name)
+            whole = isinstance(part, Tensor) and not part.is_complex() and not part.is_floating_point()
+            if not isinstance(part, Tensor) or part.is_complex() or (name == "places" and not whole) or part.ndim != 1:
+                raise ArgumentError(
+                    f"Unknown({name}={shown(part)}): {name} must be a tensor of {kind}, one for each point."
+                )
+        if self.mass.shape != self.places.shape or len(self.mass) == 0:
+            raise ArgumentError(
+                f"Unknown: mass and places must be of one length, at least 1; got {len(self.mass)} and {len(self.places)}."
+            )
+        if not (torch.isfinite(self.mass).all() and bool((self.mass > 0).all())):
+            raise ArgumentError(f"Unknown(mass={shown(self.mass)}): every concentration must be finite and > 0.")
+
     def drawn(self, count: int, points: int, generator: torch.Generator) -> Tensor:
         """Return `count` draws of the weights of `points` points; `"count points"`. The generator is the processor's."""
         shape = self.mass.cpu().expand(count, -1).contiguous()
@@ -77,6 +92,8 @@ class Contexts:
                 f"Contexts: weights must be >= 0 and sum to 1, got a sum of {float(self.weights.sum()):g} and a least "
                 f"weight of {float(self.weights.min()):g}."
             )
+        if self.unknown is not None:
+            _check_unknown(self.unknown, len(self.weights))
         object.__setattr__(self, "points", self.points.to(torch.float64))
         weights = self.weights.to(torch.float64)
         total = float(weights.sum())
@@ -120,6 +137,18 @@ class Contexts:
     def draw(self, generator: torch.Generator) -> Tensor:
         """Return one point drawn by the weights; `"k"`. The generator is the processor's."""
         return self.points[int(torch.multinomial(self.weights.cpu(), 1, generator=generator))]
+
+
+def _check_unknown(unknown: object, count: int) -> None:
+    if not isinstance(unknown, Unknown):
+        raise ArgumentError(
+            f"Contexts(unknown={shown(unknown)}): give Unknown(mass, places), or None for certain weights."
+        )
+    places = unknown.places
+    if int(places.min()) < 0 or int(places.max()) >= count:
+        raise ArgumentError(
+            f"Contexts(unknown={shown(unknown)}): its places must be those of {count} points, from 0 on."
+        )
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from windward.basics.speech import ages, and_list, counted, number, percent
-from windward.objectives.protocol import Objective, Speaking, scored
+from windward.objectives.protocol import Displaying, Objective, Speaking, scored
 from windward.present.snapshot import Snapshot, Source
 from windward.space import Value
 from windward.trials.records import Beyond, Comparison, Recommendation
@@ -62,16 +62,18 @@ def advised(study: Source, found: Recommendation) -> Advice:
     )
 
 
-def compared(found: Comparison) -> list[str]:
+def compared(study: Source, found: Comparison) -> list[str]:
     """Return a comparison in sentences: the difference, its interval, the probability that the second is better."""
     first, second = _named(found.first.decision), _named(found.second.decision)
     if dict(found.first.decision) == dict(found.second.decision):
         return [f"Both decisions are {first}."]
-    said = f"The value of {second} is expected to be {_apart(found)} than that of {first}."
+    better = f"{_capital(second)} is better than {first} with {chance(found.probability)} probability{_chosen(found)}."
+    if not _subtracts(study.snapshot()):
+        return [better]
     return [
-        said,
+        f"The value of {second} is expected to be {_apart(found)} than that of {first}.",
         _difference_sentence(found),
-        f"{_capital(second)} is better with {chance(found.probability)} probability.",
+        better,
     ]
 
 
@@ -149,13 +151,23 @@ def _status_quo_sentence(study: Snapshot, found: Recommendation) -> str | None:
     if beside is None:
         same = study.status_quo is not None and dict(found.decision) == dict(study.status_quo)
         return "This is the status quo: nothing else looks better." if same else None
-    quo = f"Compared with the status quo, {_named(beside.first.decision)}"
-    better = f"It is better with {chance(beside.probability)} probability"
-    chosen = "; this allows for its having been chosen because it looked best" if beside.corrected else ""
-    stay = " By this the status quo is the better choice." if beside.probability < 0.5 else ""
-    return (
-        f"{quo}, its value is expected to be {_apart(beside)}. {_difference_sentence(beside)} {better}{chosen}.{stay}"
-    )
+    quo = f"the status quo, {_named(beside.first.decision)},"
+    said = f"It is better than {quo} with {chance(beside.probability)} probability{_chosen(beside)}."
+    if beside.probability < 0.5:
+        said += " By this the status quo is at least as good."
+    if not _subtracts(study):
+        return said
+    return f"{said} Its value is expected to be {_apart(beside)}. {_difference_sentence(beside)}"
+
+
+def _subtracts(study: Snapshot) -> bool:
+    """Whether two values of the objective can be subtracted as they are shown: a fragility and a shortfall cannot."""
+    return not isinstance(study.policy.reported, Displaying)
+
+
+def _chosen(found: Comparison) -> str:
+    chosen = "the recommended decision was picked because it looked best"
+    return f" (this allows for the fact that {chosen})" if found.corrected else ""
 
 
 def _apart(found: Comparison) -> str:

@@ -61,7 +61,7 @@ def compare(
     given = study.space.check_context(call, {} if context is None else context, partial=True)
     seen = study.snapshot()
     found = seen.comparison(call, one, other, context=given)
-    answer = {**records.comparison(found), "sentences": sentences.compared(found), "revision": seen.revision}
+    answer = {**records.comparison(found), "sentences": sentences.compared(seen, found), "revision": seen.revision}
     return json.dumps(answer, allow_nan=False)
 
 

@@ -1,0 +1,76 @@
+"""Wrong calls about advice: comparisons, caution, when to stop, what is unknown of the contexts; see `bad_input_cases`."""
+
+from __future__ import annotations
+
+import torch
+from bad_input_cases import (
+    CONTEXT,
+    DECISION,
+    LACKING,
+    NAN,
+    NOT_CONTEXTS,
+    NOT_DECISIONS,
+    SPACE,
+    Row,
+    each,
+    misfits,
+    numbers,
+    wholes,
+    words,
+)
+
+import windward as ww
+from windward.basics.errors import ArgumentError, TrialError
+
+POINTS = torch.zeros(2, 1, dtype=torch.float64)
+HALVES, MASS = torch.full((2,), 0.5, dtype=torch.float64), torch.ones(2, dtype=torch.float64)
+BOTH = torch.tensor([0, 1])
+FAR = (DECISION | {"order": 1.5}, "must lie in [0, 1], got 1.5")
+BEYOND_THEM = [
+    (ww.Unknown(MASS, torch.tensor([0, 2])), "2 points"),
+    (ww.Unknown(MASS, torch.tensor([-1, 0])), "2 points"),
+]
+
+ADVICE: list[Row] = [
+    *numbers("Report.caution", lambda v: ww.Report(caution=v), -1.0, None, "much"),
+    *numbers("Settled.delta", ww.Settled, 0.0, -1.0, None),
+    *numbers("Settled.probability", lambda v: ww.Settled(1.0, v), 0.0, 1.5, None),
+    *wholes("Settled.looks", lambda v: ww.Settled(1.0, 0.9, v), 0),
+    *words("Contexts.unknown", lambda v: ww.Contexts(POINTS, HALVES, v), 5, MASS, ww.Unknown),
+    *each("Contexts.unknown", lambda v: ww.Contexts(POINTS, HALVES, v), ArgumentError, BEYOND_THEM),
+    *each(
+        "Unknown.mass",
+        lambda v: ww.Unknown(v, BOTH),
+        ArgumentError,
+        [
+            ([1.0, 1.0], "mass=[1.0, 1.0]"),
+            (torch.ones(2, 2), "one for each point"),
+            (torch.ones(3), "got 3 and 2"),
+            (torch.tensor([1.0, 0.0]), "finite and > 0"),
+            (torch.tensor([1.0, NAN]), "finite and > 0"),
+        ],
+    ),
+    *each(
+        "Unknown.places",
+        lambda v: ww.Unknown(MASS, v),
+        ArgumentError,
+        [([0, 1], "places=[0, 1]"), (MASS, "whole numbers"), (torch.tensor([0]), "got 2 and 1")],
+    ),
+]
+
+COMPARED: list[Row] = [
+    *misfits("Study.compare.first", lambda s, v: s.compare(v, DECISION), [*NOT_DECISIONS, LACKING, FAR]),
+    *misfits("Study.compare.second", lambda s, v: s.compare(DECISION, v), [*NOT_DECISIONS, LACKING, FAR]),
+    *misfits("Study.compare.context", lambda s, v: s.compare(DECISION, context=v), NOT_CONTEXTS),
+    Row("Study.compare.first", lambda s: s.compare(), ArgumentError, "this study has no status quo"),
+    Row("Study.compare.first", lambda s: s.compare(None, DECISION), ArgumentError, "study.declare(status_quo={...})"),
+    Row("Study.compare.first", lambda s: ww.Study(SPACE).compare(DECISION), TrialError, "nothing has arrived"),
+    *numbers("Study.settled.delta", lambda s, v: s.settled(v), 0.0, -1.0, None),
+    *misfits("Study.settled.context", lambda s, v: s.settled(1.0, context=v), NOT_CONTEXTS),
+    Row(
+        "Study.settled.delta",
+        lambda s: ww.Study(SPACE).settled(1.0, context=CONTEXT),
+        TrialError,
+        "nothing has arrived",
+    ),
+]
