@@ -1,9 +1,9 @@
 """Whether `Settled` stops where it may: runs of invented problems, stopped by themselves, beside what is true of them.
 
 A run of `coverage.py` is told again, result by result. After the design each result is followed by a look: is the probability
-that no decision is better by more than delta as high as wanted, in as many looks in a row as `Settled` wants? There it stops, and
-the true gap between the best decision and the recommended one is compared with delta. delta is a share of the problem's spread,
-which `coverage.py` has: best value less average value.
+that no decision is better by more than delta as high as wanted, in as many looks in a row as `Settled` wants? It stops there,
+and the true gap between the best decision and the recommended one is compared with delta. delta is a share of the problem's
+spread, which `coverage.py` has: best value less average value.
 
     python benchmarks/settled.py run --half choose --seeds 6 --out FILE.jsonl [--trails TRAILS.jsonl]
     python benchmarks/settled.py report FILE.jsonl
