@@ -225,6 +225,14 @@ def test_a_mass_near_zero_leaves_a_distribution(generator):
     assert bool(torch.isfinite(drawn).all()) and float((drawn.sum(-1) - 1.0).abs().max()) < 1e-9
 
 
+def test_no_drawn_weight_lies_between_nothing_and_the_least(generator):
+    mass = torch.tensor([1e-3, 0.02, 0.05, 0.1, 1.0, 5.0], dtype=torch.float64)
+    drawn = judging.with_unknown(torch.arange(6.0)[:, None].double(), mass).redrawn(2_000, generator)
+    assert float((drawn == 0.0).double().mean()) > 0.1
+    assert float(drawn[drawn > 0.0].min()) >= 1e-12
+    assert float((drawn.sum(-1) - 1.0).abs().max()) < 1e-12
+
+
 def judged(model, rows, given=None, space=SHOP):
     return model.judged(space, seen(space, rows), space.encode_given(given))
 

@@ -205,6 +205,52 @@ def test_tiny_weights_offsets_and_any_radius(name, instance):
     compare(name, *built(name, instance))
 
 
+def test_a_step_of_newton_does_not_leave_for_where_the_distance_is_rounding_alone():
+    """At 37 spans KL is flat: from there a step went to exp(-354) spans, and 200 more of 2e-8 each did not come back."""
+    pairs = [
+        (0.6889211395309278, 0.0597823031630582),
+        (0.6867127693991429, 0.11863301587562607),
+        (0.521560620933022, 1.9659673570143644e-06),
+        (0.8058925397935602, 0.18742211865895253),
+        (0.55324480509823, 1.1127126740205112e-10),
+        (0.5231649194092052, 2.081396485359085e-12),
+        (0.7838236227374944, 0.155772814184834),
+        (0.4827809189738479, 0.005291859869956401),
+        (0.0, 9.7051883916539e-07),
+        (1.0, 0.030550482938884165),
+        (0.8516411011249058, 0.09417620903203407),
+        (0.19579814664717843, 1.1418461749668046e-12),
+        (0.907249675784152, 0.19492285578105653),
+        (0.7446099161601464, 0.05228078791964011),
+        (0.7035442968326583, 9.505252358497784e-10),
+        (0.6436792351716883, 9.155341667714748e-09),
+        (0.656447300045335, 4.899878559831679e-07),
+        (0.6403512091794221, 0.1011631499984217),
+        (0.5608927268066835, 9.65883122618455e-07),
+    ]
+    f, p = doubles(*(value for value, _ in pairs)), doubles(*(weight for _, weight in pairs))
+    compare("kl", f, p, 6.4)
+
+
+def test_values_of_many_magnitudes_leave_a_distribution():
+    """The mean under the weights was rounded to below the least value, by many lambdas: no weight was left."""
+    f = doubles(
+        5.99066997710022e-181,
+        1.9911796264297904e-181,
+        2.7968898015341604e-187,
+        5.193664706462445e-152,
+        7.057550887228049e-176,
+    )
+    p = doubles(
+        1.2337831813765922e-08,
+        0.9966424017635956,
+        0.003357580572125977,
+        3.9334218578035136e-09,
+        1.3930246125805374e-09,
+    )
+    compare("kl", f, p, 6.052024359670455e-06)
+
+
 @pytest.mark.parametrize("name", REFERENCES)
 def test_laws_hold_across_every_radius(name):
     """Falling and convex from 1e-300 to beyond the minimum; the multiplier lies between the slopes, and a batch is its rows."""

@@ -39,8 +39,8 @@ STEPS = 200
 TOLERANCE = 1e-12
 # Rounding of KL, relative to the radius, up to which its plain formula is good enough.
 PLAIN_ENOUGH = 1e-11
-# Between these lies log theta for any radius and any values that are doubles.
-LOWEST, HIGHEST = -400.0, 705.0
+# Below this lies log theta for any radius and any values that are doubles.
+HIGHEST = 705.0
 # exp() of less is 0; larger exponents would overflow when they are squared.
 VANISHING = 800.0
 # Below this phi is taken from its series: the direct formula cancels there, the series' error is 1e-14 of it.
@@ -123,7 +123,7 @@ def _tilt(f: Tensor, p: Tensor, radius: Tensor, low: Tensor, span: Tensor, farth
     excess = (f - low[:, None]).div_(span[:, None])
     spread = ((excess - (excess @ p)[:, None]).square_() @ p).clamp_min(1e-300)
     # Where KL is still quadratic.
-    phi = (0.5 * (2.0 * radius / spread).log()).clamp(LOWEST + 1.0, HIGHEST - 1.0)
+    phi = (0.5 * (2.0 * radius / spread).log()).clamp_max(HIGHEST - 1.0)
     # With a smaller radius no row would pass.
     rest = radius * PLAIN_ENOUGH < 2.0 * EPSILON
     if not bool(rest.any()):
@@ -142,7 +142,9 @@ class _Search:
 
     def __init__(self, radius: Tensor, phi: Tensor) -> None:
         self.radius, self.phi = radius, phi.clone()
-        self.low, self.high = torch.full_like(phi, LOWEST), torch.full_like(phi, HIGHEST)
+        # KL <= theta^2 / 8, as Var <= 1 / 4 for values in units of their span. Where KL is flat, Newton's step down from
+        # above the root would leave this far behind, for a theta at which KL is rounding alone. Less 1, for rounding here.
+        self.low, self.high = 0.5 * (8.0 * radius).log() - 1.0, torch.full_like(phi, HIGHEST)
         self.rows = torch.arange(len(phi), device=phi.device)
         self.steps = 0
 
@@ -211,13 +213,18 @@ def _by_sum(
         rows = search.rows
         theta = search.phi[rows].exp()
         # theta (E_q f - min f) <= -log sum p exp(-theta (f - min f)) <= -log P_min: a mean further away is not that of q.
-        center = torch.minimum(center, low[rows] + span[rows] * (farthest[rows].clamp_max(700.0) / theta))
+        # Rounding may have put it below the least value, where a large theta would leave no weight at all.
+        center = torch.minimum(center, low[rows] + span[rows] * (farthest[rows].clamp_max(700.0) / theta)).maximum(
+            low[rows]
+        )
         gap = (f[rows] - center[:, None]) / span[rows, None]
         w = (gap * -theta[:, None]).clamp_min_(-VANISHING)
-        grown = torch.expm1(w)
-        total = grown @ p
-        change = (grown - total[:, None]) / (1.0 + total[:, None])
-        q = w.exp().mul_(p).div_(1.0 + total[:, None])
+        grown, tilted = torch.expm1(w), w.exp()
+        total, left = grown @ p, tilted @ p
+        most_lost = total < -0.5  # 1 + total would cancel
+        whole = torch.where(most_lost, left, 1.0 + total)[:, None]
+        change = torch.where(most_lost[:, None], tilted - whole, grown - total[:, None]) / whole
+        q = tilted.mul_(p).div_(whole)
         mean = (q * w).sum(-1)
         met = search.step(_phi(change) @ p, (w - mean[:, None]).square_().mul_(q).sum(-1), 0.0)
         weights[rows[met]] = q[met]
