@@ -322,6 +322,16 @@ def test_the_adversary_stays_in_the_ball_of_every_divergence(name, instance):
     assert float(divergence.distance(worst.weights, contexts)) <= radius * (1 + 1e-9) + slack
 
 
+@pytest.mark.parametrize(
+    "divergence", [KullbackLeibler(), ChiSquare(), *(each for each, _ in OTHERS.values())], ids=repr
+)
+def test_no_rows_with_a_gradient_have_no_worst_case(divergence):
+    """Their range was read from a sum with its graph, of which torch warns."""
+    contexts = Contexts(doubles(0.0, 1.0)[:, None], doubles(0.5, 0.5))
+    values = torch.zeros(0, 2, dtype=torch.float64, requires_grad=True)
+    assert divergence.worst_case(values, contexts, 0.1).value.shape == (0,)
+
+
 @pytest.mark.parametrize("rest", [1e-5, 1e-6, 1e-7, 1e-8])
 def test_mmd_knows_how_far_a_minimum_is_that_has_nearly_all_mass(rest):
     """|e - p| for p = (1 - rest, rest) is rest |e_1 - e_2|: as a difference of sums it had no digits left."""

@@ -173,7 +173,8 @@ def _checked_tensor(call: str, name: str, tensor: Tensor, n: int) -> Tensor:
     if tensor.ndim == 0 or tensor.shape[-1] != n:
         raise ArgumentError(f"{call}: the last axis of {name} must have the {n} contexts, got {tuple(tensor.shape)}.")
     tensor = tensor.to(torch.float64)
-    low, high = torch.aminmax(tensor.detach()) if tensor.numel() else (tensor.sum(), tensor.sum())
+    bare = tensor.detach()
+    low, high = torch.aminmax(bare) if bare.numel() else (bare.sum(), bare.sum())
     if not (float(low) >= -LARGEST and float(high) <= LARGEST):  # one pass; a NaN fails it too
         bad = float(tensor[~(tensor.abs() <= LARGEST)][0])
         raise ArgumentError(f"{call}: {name} must be finite, at most {LARGEST:g} in size, got {bad:g}.")
