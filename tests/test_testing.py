@@ -226,6 +226,11 @@ def halved(values):
         ("average", lambda found: (found[0] + 0.01, found[1]), "an average has another mean"),
         ("marginals", lambda found: (halved(found[0]), found[1]), "the gradient of the mean in the decision"),
         ("context_slopes", lambda found: found._replace(mean_gradient=1.1 * found.mean_gradient), "slope of the mean"),
+        ("averages", lambda found: (found[0] + 0.01, found[1]), r"averages\(\) differ from average"),
+        ("averages", lambda found: (found[0], 1.1 * found[1]), r"averages\(\) differ from average"),
+        ("averages", lambda found: (found[0], found[1] + found[1].triu(1)), "a covariance of averages is lopsided"),
+        ("average_marginals", lambda found: (found[0], 1.1 * found[1]), r"average_marginals\(\) differ"),
+        ("weighted_deviation", lambda found: found / 2.0, r"weighted_deviation\(\) is not that of the average"),
         ("condition", lambda found: Bent(found, "marginals", lambda m: (m[0] + 0.1, m[1])), "moves a mean"),
         ("condition", lambda found: Bent(found, "marginals", lambda m: (m[0], m[1] + 0.1)), "raises a deviation"),
     ],
@@ -233,6 +238,87 @@ def halved(values):
 def test_a_wrong_surrogate_is_found(name, change, says):
     with pytest.raises((AssertionError, RuntimeError), match=says):
         check_surrogate(Wrongly(name, change), draws=200)
+
+
+@dataclass(frozen=True)
+class Doubtful(ww.GaussianProcess):
+    """The Gaussian process with other nearby posteriors."""
+
+    change: Any = None
+
+    def nearby(self, data, posterior, count, generator):
+        return self.change(super().nearby(data, posterior, count, generator), data, posterior)
+
+
+def shaken(found, data, posterior):
+    torch.rand(1)
+    return found
+
+
+def scaled_by_chance(found, data, posterior):
+    return tuple(replace(one, scale=one.scale * (1.0 + next(CHANCE))) for one in found)
+
+
+CHANCE = iter(range(10_000))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda found, data, posterior: found * 2, "16 posteriors where 8 were asked for"),
+        (lambda found, data, posterior: (), "0 posteriors"),
+        (lambda found, data, posterior: (ww.GaussianProcess().fit(data.first(9)),), "other data than the fit"),
+        (lambda found, data, posterior: (replace(posterior, shift=float("nan")),), "a mean that is not finite"),
+        (shaken, "global generator"),
+        (scaled_by_chance, "other posteriors for the same generator"),
+    ],
+)
+def test_wrong_nearby_posteriors_are_found(change, says):
+    state = torch.get_rng_state()
+    with pytest.raises(AssertionError, match=says):
+        check_surrogate(Doubtful(change=change), draws=200)
+    torch.set_rng_state(state)
+
+
+@dataclass(frozen=True)
+class Judged(ww.Empirical):
+    """Empirical contexts that are judged otherwise."""
+
+    change: Any = None
+
+    def judged(self, space, trials, given):
+        return self.change(super().judged(space, trials, given), space, trials, given)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda found, *rest: None, r"judged\(\) gave None"),
+        (
+            lambda found, space, trials, given: ww.Empirical().judged(space, trials, space.encode_given(None)),
+            "was given, and a point has another value",
+        ),
+        (lambda found, *rest: replace(found, points=found.points + 9.0), "outside the declared bounds"),
+        (
+            lambda found, *rest: (
+                found if found.unknown else replace(found, unknown=ww.Unknown(torch.ones(1), torch.zeros(1).long()))
+            ),
+            "one certain point",
+        ),
+        (
+            lambda found, *rest: (
+                found
+                if found.unknown is None
+                else replace(found, unknown=ww.Unknown(torch.ones(1), torch.zeros(1, dtype=torch.int64)))
+            ),
+            "are not the mean of what is drawn",
+        ),
+    ],
+)
+def test_contexts_that_are_wrongly_judged_are_found(change, says):
+    check_context_model(Judged(change=lambda found, *rest: found), SPACE)
+    with pytest.raises(AssertionError, match=says):
+        check_context_model(Judged(change=change), SPACE)
 
 
 @dataclass(frozen=True)

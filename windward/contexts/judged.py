@@ -62,7 +62,8 @@ def with_unknown(points: Tensor, mass: Tensor) -> Contexts:
     """Return points `"m k"` weighted by their Dirichlet concentrations `"m"`, equal ones merged."""
     unique, places = torch.unique(points, dim=0, return_inverse=True)
     total = torch.zeros(len(unique), dtype=torch.float64).index_add_(0, places, mass)
-    return Contexts(unique, total / total.sum(), Unknown(mass, places))
+    possible = mass > 0  # what cannot happen any more has no mass to draw
+    return Contexts(unique, total / total.sum(), Unknown(mass[possible], places[possible]))
 
 
 def _gathered(points: Tensor, mass: Tensor) -> tuple[Tensor, Tensor]:

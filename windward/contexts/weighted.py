@@ -44,6 +44,8 @@ class Unknown:
             )
         if not (torch.isfinite(self.mass).all() and bool((self.mass > 0).all())):
             raise ArgumentError(f"Unknown(mass={shown(self.mass)}): every concentration must be finite and > 0.")
+        object.__setattr__(self, "mass", self.mass.to(torch.float64))
+        object.__setattr__(self, "places", self.places.to(torch.int64))
 
     def drawn(self, count: int, points: int, generator: torch.Generator) -> Tensor:
         """Return `count` draws of the weights of `points` points; `"count points"`. The generator is the processor's."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from windward.contexts import ContextModel, Contexts
+from windward.contexts import ContextModel, Contexts, Judging
 from windward.space import Space, Value
 from windward.testing.holding import even, require, require_own_randomness
 from windward.trials.records import Trial
@@ -24,7 +24,8 @@ def check_context_model(model: ContextModel, space: Space, *, seed: int = 0) -> 
     where it is a category; the weights are a distribution; the same generator gives the same points, and no other is drawn
     from; every point agrees with what is given, and a context that is given whole is one point of weight one. Where nothing
     has been seen and something has no bounds, the model may return None. It makes no more points than `most_points` says. A
-    `blind` model keeps that promise alone.
+    `blind` model keeps that promise alone. The contexts that decisions are judged on (`judged`), where the model says, keep the
+    same laws, and what is unknown of their weights is drawn as distributions.
 
     >>> import windward as ww
     >>> space = ww.Space({"x": ww.Real(0, 1)}, {"demand": ww.Real(0, 9), "visits": ww.Integer(0, 5)})
@@ -53,6 +54,7 @@ def check_context_model(model: ContextModel, space: Space, *, seed: int = 0) -> 
             f"{model!r} gave other points for the same generator.",
         )
         _check_given(model, space, trials, seed)
+        _check_judged(model, space, trials, seed)
 
 
 def _rows(space: Space, count: int, generator: torch.Generator) -> list[dict[str, Value]]:
@@ -136,3 +138,30 @@ def _check_given(model: ContextModel, space: Space, trials: Trials, seed: int) -
         agree = bool((part.points[:, columns] == column[columns]).all())
         require(agree, f"{model!r}: {name} was given as {context[name]!r}, and a point has another value.")
         _check_points(model, space, part)
+
+
+def _check_judged(model: ContextModel, space: Space, trials: Trials, seed: int) -> None:
+    """The contexts that decisions are judged on, where the model says which."""
+    if not isinstance(model, Judging):
+        return
+    (context,) = _rows(space, 1, torch.Generator().manual_seed(seed + 100))
+    parts: list[dict[str, Value]] = [{}, context]
+    parts += [{name: context[name]} for name in space.context if len(space.context) > 1]
+    for given in parts:
+        known = space.encode_given(given)
+        found = require_own_randomness(model, lambda known=known: model.judged(space, trials, known))  # type: ignore[misc]
+        require(found is not None, f"{model!r}.judged() gave None after {len(trials.rows)} contexts.")
+        _check_points(model, space, found)
+        agree = bool(torch.where(known.known, found.points == known.values, True).all())
+        require(agree, f"{model!r}.judged(): {given!r} was given, and a point has another value.")
+        again = model.judged(space, trials, known)
+        same = again is not None and torch.equal(again.points, found.points)
+        require(same, f"{model!r}.judged() gave other points the second time.")
+        if given == context:
+            one = len(found) == 1 and found.unknown is None
+            require(one, f"{model!r}.judged(): a context that is given whole must be one certain point.")
+        drawn = found.redrawn(16, torch.Generator().manual_seed(seed))
+        sums = bool((drawn.sum(-1) - 1.0).abs().max() <= 1e-9) and float(drawn.min()) >= 0.0
+        require(sums, f"{model!r}.judged(): weights that were drawn are no distribution.")
+        off = (found.redrawn(2000, torch.Generator().manual_seed(seed)).mean(0) - found.weights).abs().max()
+        require(off <= 0.1, f"{model!r}.judged(): the weights are not the mean of what is drawn.")

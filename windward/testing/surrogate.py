@@ -11,7 +11,7 @@ from torch import Tensor
 
 from windward.contexts import Contexts
 from windward.space import Real, Space
-from windward.surrogate import LeavingOut, Posterior, Start, Surrogate
+from windward.surrogate import Averaged, Doubting, LeavingOut, Posterior, Start, Surrogate, Weighing
 from windward.testing.holding import even, normal, require, require_own_randomness
 from windward.trials.trials import Dataset
 
@@ -30,8 +30,9 @@ def check_surrogate(
     have their moments; a path is one function; an average has the mean of the marginals and the deviation of the samples;
     gradients are those of differences; a fit that keeps the hyper-parameters of the first is the first; what is imagined
     moves no mean and raises no deviation, and an observation draws the mean to itself; with `left_out()`, an observation has
-    no say in its own prediction. `tolerance` is for numbers that two ways of computing must share, relative to the outcome's
-    scale.
+    no say in its own prediction. Other plausible posteriors (`nearby`), where the surrogate offers them, are of the same data,
+    sound, and the same for the same generator; averages by several sets of weights, where the posterior knows them, are those
+    of each set. `tolerance` is for numbers that two ways of computing must share, relative to the outcome's scale.
 
     >>> import windward as ww
     >>> check_surrogate(ww.GaussianProcess(), draws=200)
@@ -46,6 +47,8 @@ def check_surrogate(
     _check_marginals(surrogate, posterior, x, points, slack)
     _check_samples(surrogate, posterior, x, points, draws, generator)
     _check_average(surrogate, posterior, x, points, draws, slack, generator)
+    _check_weighted(surrogate, posterior, x, points, slack)
+    _check_nearby(surrogate, data, posterior, x, points, seed)
     _check_derivatives(surrogate, posterior, x, points, float(data.y.abs().max()))
     _check_condition(surrogate, posterior, x, points, slack)
     _check_left_out(surrogate, posterior, data)
@@ -132,6 +135,55 @@ def _check_left_out(part: Surrogate, posterior: Posterior, data: Dataset) -> Non
     assert isinstance(again, LeavingOut)
     say = abs(float((again.left_out().mean[0] - left.mean[0]) / (moved[0] - data.y[0])))
     require(say <= 3.0 / n, f"{part!r}: an observation has a share of {say:.2g} in its own left_out() prediction.")
+
+
+def _check_weighted(part: object, posterior: Posterior, x: Tensor, points: Tensor, slack: float) -> None:
+    """Averages by several sets of weights at once, where the posterior knows them."""
+    weights = torch.tensor([[0.5, 0.3, 0.2], [0.0, 0.0, 1.0]], dtype=torch.float64)
+    each = [posterior.average(x, Contexts(points, row)) for row in weights]
+    mean, std = (torch.stack([one[which] for one in each]) for which in range(2))
+    if isinstance(posterior, Averaged):
+        means, covariances = posterior.averages(x, points, weights)
+        shape = tuple(covariances.shape)
+        require(
+            means.shape == (2, 4) and shape == (2, 4, 4), f"{part!r}: averages are {tuple(means.shape)} and {shape}."
+        )
+        near = (means - mean).abs().max() <= slack
+        near = near and (covariances.diagonal(dim1=1, dim2=2) - std.square()).abs().max() <= slack
+        require(near, f"{part!r}: averages() differ from average() with the same weights.")
+        require((covariances - covariances.mT).abs().max() <= slack, f"{part!r}: a covariance of averages is lopsided.")
+        marginal = posterior.average_marginals(x, points, weights)
+        near = (marginal[0] - mean).abs().max() <= slack and (marginal[1] - std).abs().max() <= slack
+        require(near, f"{part!r}: average_marginals() differ from average() with the same weights.")
+    if isinstance(posterior, Weighing):
+        found = posterior.weighted_deviation(x[:2], points, -2.0 * weights)  # a gradient may be of any size and sign
+        near = (found - 2.0 * std.diagonal()).abs().max() <= slack
+        require(near, f"{part!r}: weighted_deviation() is not that of the average with the same weights.")
+
+
+def _check_nearby(
+    surrogate: Surrogate, data: Dataset, posterior: Posterior, x: Tensor, points: Tensor, seed: int
+) -> None:
+    """Other posteriors that the data allow, where the surrogate offers them."""
+    if not isinstance(surrogate, Doubting):
+        return
+
+    def drawn() -> tuple[Posterior, ...]:
+        generator = torch.Generator().manual_seed(seed)
+        found: tuple[Posterior, ...] = require_own_randomness(
+            surrogate, lambda: surrogate.nearby(data, posterior, 8, generator)
+        )
+        return found
+
+    found, again = drawn(), drawn()
+    require(1 <= len(found) <= 8, f"{surrogate!r}: nearby() gave {len(found)} posteriors where 8 were asked for.")
+    for one, other in zip(found, again, strict=True):
+        require(one.size == posterior.size, f"{surrogate!r}: a nearby posterior has other data than the fit.")
+        mean, std = one.marginals(x, points)
+        sound = bool(torch.isfinite(mean).all()) and bool((std > 0).all())
+        require(sound, f"{surrogate!r}: a nearby posterior has a mean that is not finite, or a deviation not above 0.")
+        same = torch.equal(mean, other.marginals(x, points)[0])
+        require(same, f"{surrogate!r}: nearby() gave other posteriors for the same generator.")
 
 
 def _differences(function: Callable[[Tensor], Tensor], at: Tensor) -> Tensor:
