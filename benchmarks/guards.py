@@ -16,6 +16,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from random import Random
 from statistics import mean
@@ -28,6 +29,12 @@ import windward as ww
 
 ROUNDS = 40
 CONFIDENCES = (0.8, 0.9)
+
+
+@cache
+def world_of(name: str) -> World:
+    """Return a world; what it knows of its truth is kept from run to run."""
+    return WORLDS[name]()
 
 
 def guards_of(world: World) -> dict[str, ww.Policy]:
@@ -44,7 +51,7 @@ def guards_of(world: World) -> dict[str, ww.Policy]:
 
 def play(name: str, label: str, seed: int, rounds: int = ROUNDS) -> dict[str, Any]:
     """Return one run's record."""
-    world = WORLDS[name]()
+    world = world_of(name)
     policy = guards_of(world)[label]
     study = ww.Study(
         world.space,
@@ -78,7 +85,7 @@ def cases(seeds: int, look: bool, labels: list[str] | None) -> Iterator[tuple[st
     for seed in range(seeds):
         for name in WORLDS:
             if reported(name) != look:
-                for label in guards_of(WORLDS[name]()):
+                for label in guards_of(world_of(name)):
                     if labels is None or label in labels:
                         yield name, label, seed
 

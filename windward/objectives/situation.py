@@ -55,8 +55,8 @@ class Situation:
     horizon: int | None = None  # trials the study is meant to have
     status_quo: Mapping[str, Value] | None = None  # what is done without the study
     radius: float | None = None  # given with the ask, in place of the objective's own
-    # Set where a guard is asked.
-    aim: Aim | None = None  # the policy's objective, bound
+    aim: Aim | None = None  # the policy's objective, bound; set where a guard is asked
+    # Set where a guard is wary.
     plausible: tuple[Posterior, ...] = ()  # other posteriors that the data allow, equally probable
     judged: Contexts | None = None  # the contexts seen, with what is unknown of their weights
 

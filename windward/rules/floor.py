@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import torch
 from torch import Tensor
@@ -68,6 +68,7 @@ class Floor:
     confidence: float = 0.9
     title: ClassVar[str] = "floor"
     needs_status_quo: ClassVar[bool] = True
+    wary: ClassVar[Literal[True]] = True
 
     def __post_init__(self) -> None:
         arguments.number("Floor", "confidence", self.confidence, low=0.0, high=1.0, open_low=True, open_high=True)

@@ -52,6 +52,14 @@ class Guard(Protocol):
 
 
 @runtime_checkable
+class Wary(Protocol):
+    """A guard that looks at what is unknown of the model and of the contexts: `situation.plausible` and `situation.judged`."""
+
+    @property
+    def wary(self) -> Literal[True]: ...
+
+
+@runtime_checkable
 class Several(Protocol):
     """A guard that is made of others, of none perhaps."""
 

@@ -44,7 +44,7 @@ class Limits:
     def allow(self, x: Tensor) -> Tensor:
         """Return which points `"b d"` are allowed; `"b"`."""
         found = self.inside(x)
-        return found if self.margin is None else found & (self.margin(x) >= 0.0)
+        return found if self.margin is None or len(x) == 0 else found & (self.margin(x) >= 0.0)
 
 
 def together(space: Space, several: Sequence[Limits]) -> Limits:

@@ -17,7 +17,7 @@ from windward.basics.speech import shown
 from windward.contexts import Judging
 from windward.objectives.situation import Situation
 from windward.policy import Policy
-from windward.rules.guards import Guard, check_status_quo, each_of
+from windward.rules.guards import Guard, Wary, check_status_quo, each_of
 from windward.search.acquisition import Acquisition, values_of
 from windward.search.limits import Limits, together
 from windward.search.multistart import ENUMERATE
@@ -117,6 +117,8 @@ def chosen(
 
 def _doubted(policy: Policy, situation: Situation, request: Request, generator: torch.Generator) -> Situation:
     """Return the situation with what is unknown of the model and of the contexts: a guard is not to take a fit for certain."""
+    if not any(isinstance(guard, Wary) for guard in each_of(policy.guard)):
+        return situation
     trials, believed = situation.trials, situation.believed
     assert believed is not None
     posterior = believed.posterior if believed.arrived is None else believed.arrived
@@ -140,6 +142,8 @@ def _allowed(region: Region, limits: Limits, request: Request, generator: torch.
     points = region.repaired(region.valid(torch.cat([*known, region.points(SPREAD, generator)])))
     points = points[region.feasible(points)]
     found = points[limits.allow(points)]
+    if len(found) == 0:
+        return found
     near = region.repaired(region.valid(_beside(found[:MOST_BESIDE], generator)))
     near = near[region.feasible(near)]
     return torch.cat([found, near[limits.allow(near)]])
@@ -163,7 +167,11 @@ def _somewhere(region: Region) -> bool:
         return False
     if region.polytope is None:
         return True
-    return region.polytope.on(~fixed, values).interior is not None
+    try:  # whole numbers may satisfy the constraints nowhere in the box
+        region.points(1, torch.Generator().manual_seed(0))
+    except SpaceError:
+        return False
+    return True
 
 
 def _nothing(

@@ -132,5 +132,6 @@ def crowd(posteriors: Sequence[object], contexts: Contexts) -> Crowd | None:
 
 def _distances(a: Tensor, b: Tensor) -> Tensor:
     """Return squared distances between rows, `"T a d"` against `"T b d"`; `"T a b"`."""
-    sums = a.square().sum(-1)[..., :, None] + b.square().sum(-1)[..., None, :]
-    return (sums - 2.0 * a @ b.mT).clamp_min(0.0)
+    cross = a @ b.mT  # in place from here on: with many posteriors each copy counts
+    cross.mul_(-2.0).add_(a.square().sum(-1)[..., :, None]).add_(b.square().sum(-1)[..., None, :])
+    return cross.clamp_min_(0.0)
