@@ -32,6 +32,8 @@ NEAR, HALF_WAY = 0.03, 0.12
 # Joint draws with each theta and distribution, where they are in closed form.
 DRAWS = 16
 FUNCTIONS = 2  # sampled functions with each, elsewhere
+# A value that is shown otherwise than it is compared by differs by more than this share of it.
+PUSHED = 1e-6
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,7 @@ class Settled:
 def gaps(found: Assessment) -> Tensor:
     """Return draws of by how much the best decision is better than the recommended one, as a person sees values; `"s"`.
 
-    Never below 0. Where the best is better in a way that the values shown do not say (it meets a target which the
-    recommended one misses), infinite.
+    Never below 0. Infinite where the best meets a target that the recommended one misses: no difference makes up for that.
     """
     unknowns, generator = found.base.unknowns, torch.Generator().manual_seed(found.base.unknowns.seeds[0])
     x = candidates(found, generator)
@@ -70,8 +71,9 @@ def gaps(found: Assessment) -> Tensor:
         else:
             drawn = unknowns.first_and_best(x, FUNCTIONS)
         shown = found.base.displayed(drawn)
-    apart = shown[:, 1] - shown[:, 0]
-    return torch.where((drawn[:, 1] > drawn[:, 0]) & (apart <= 0.0), torch.inf, apart.clamp_min(0.0))
+    # A missed target is pushed down before decisions are compared: what is shown is then another number.
+    pushed = (drawn - shown).abs() > PUSHED * (1.0 + shown.abs())
+    return torch.where(pushed[:, 0] & ~pushed[:, 1], torch.inf, (shown[:, 1] - shown[:, 0]).clamp_min(0.0))
 
 
 def candidates(found: Assessment, generator: torch.Generator) -> Tensor:
