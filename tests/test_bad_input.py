@@ -120,6 +120,8 @@ STUDY: list[Row] = [
     Row("Study.name", lambda s: ww.Study(SPACE, journal=s.journal, name="shop"), StudyExists, "'shop' exists already"),
     Row("Study.name", lambda s: ww.Study(SPACE, journal=s.journal, name="shop"), StudyExists, "with Study.open"),
     *wholes("Study.seed", lambda s, v: ww.Study(SPACE, seed=v), None, -1, 2**60),
+    *misfits("Study.status_quo", lambda s, v: ww.Study(SPACE, status_quo=v), [*EVERY_NOT_DECISION, LACKING]),
+    *wholes("Study.horizon", lambda s, v: ww.Study(SPACE, horizon=v), 0, -1, "60"),
     *words("Study.direction", lambda s, v: ww.Study(SPACE, direction=v), "up", None, 1, PAIR),
     *each("Study.parts", lambda s, v: ww.Study(SPACE, parts=v), ArgumentError, NOT_PARTS),
     *each("Study.clock", lambda s, v: ww.Study(SPACE, clock=v), ArgumentError, NOT_CLOCKS),
@@ -212,6 +214,11 @@ STUDY: list[Row] = [
         "Study.assess.decision", lambda s, v: s.assess(DECISION | v), [FARTHER, (TOGETHER, "= 1.9 must be <= 1.5")]
     ),
     *misfits("Study.assess.context", lambda s, v: s.assess(DECISION, context=v), NOT_CONTEXTS),
+    *misfits("Study.declare.status_quo", lambda s, v: s.declare(status_quo=v), [*NOT_DECISIONS, LACKING]),
+    Row(
+        "Study.declare.status_quo", lambda s: s.declare(), ArgumentError, "study.declare(): give a status_quo, such as"
+    ),
+    *wholes("Study.declare.horizon", lambda s, v: s.declare(horizon=v), 0, -1),
     *words("Study.pending.older_than", lambda s, v: s.pending(older_than=v), 5, "1 day", NOON, timedelta(-1)),
     *words("Study.run.evaluate", lambda s, v: s.run(v, 1), None, 5, "f"),
     *wholes("Study.run.rounds", lambda s, v: s.run(print, v), -1),
@@ -274,6 +281,10 @@ EXEMPT = {
     "Recommendation": "handed out by a study; nothing takes it back",
     "Comparison": "handed out by a study; nothing takes it back",
     "Beyond": "a part of a recommendation",
+    "Reason": "handed out with a suggestion; nothing takes it back",
+    "Beside": "the status quo in a reason; nothing takes it back",
+    "Held": "a guard in a reason; nothing takes it back",
+    "Limits": "what a guard returns: bounds and a function, used as they are",
     "WorstCase": "the answer of a divergence; nothing takes it back",
 }
 
