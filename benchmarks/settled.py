@@ -25,7 +25,6 @@ from coverage_problem import Problem
 from coverage_problems import chosen, problems
 
 import windward as ww
-from windward.suggest.settled import Settled
 
 SHARES = (0.1, 0.25)
 PROBABILITIES = (0.8, 0.9, 0.95)
@@ -51,7 +50,7 @@ def looked(problem: Problem, seed: int, trails: Trails) -> dict[str, Any]:
             for p in PROBABILITIES:
                 key = f"{share}/{p}"
                 wanted[share, p] = wanted[share, p] + 1 if said >= p else 0
-                if key not in stopped and wanted[share, p] >= Settled(1.0).looks:
+                if key not in stopped and wanted[share, p] >= ww.Settled(1.0).looks:
                     if gap is None:
                         gap = problem.sign * (best - problem.truth.value(dict(study.recommend().decision))) / spread
                     stopped[key] = {"after": place + 1, "gap": gap}

@@ -15,6 +15,7 @@ from helpers import SHOP, quadratic, told
 
 import windward as ww
 from windward import papers
+from windward.auto import default_policy
 from windward.parts import OWN_PARTS
 from windward.search.region import Region
 from windward.suggest.prepare import Request
@@ -66,6 +67,17 @@ def test_every_exported_part_is_in_the_table():
         ww.Tell,
         ww.Trial,
         ww.Trials,
+        ww.Beside,
+        ww.Beyond,
+        ww.CheckedTrial,
+        ww.Comparison,
+        ww.Coverage,
+        ww.Held,
+        ww.Limits,
+        ww.ModelCheck,
+        ww.Reason,
+        ww.Settled,
+        ww.Unknown,
     }
     assert parts - not_parts == set(OWN_PARTS)
 
@@ -105,7 +117,7 @@ def test_a_policy_that_does_not_go_with_the_space_is_refused():
     study = ww.Study(free)
     with pytest.raises(ww.IncompatibleError, match="describes the contexts"):
         study.use(ww.Policy(context_model=ww.Known({"demand": [1.0]})))
-    assert study.policy == papers.sbo_kde()
+    assert study.policy == default_policy(free)
 
 
 @pytest.mark.parametrize("name", METHODS)

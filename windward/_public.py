@@ -43,10 +43,9 @@ from windward.space.parameters import Categorical, Integer, Real
 from windward.space.space import Space
 from windward.study.study import Study
 from windward.suggest.checked import CheckedTrial, Coverage, ModelCheck
-from windward.suggest.settled import Settled
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
 from windward.trials.reasons import Beside, Held, Reason
-from windward.trials.records import Beyond, Comparison, Past, Recommendation, Result, Suggestion, Tell, Trial
+from windward.trials.records import Beyond, Comparison, Past, Recommendation, Result, Settled, Suggestion, Tell, Trial
 from windward.trials.trials import Trials
 from windward.version import __version__
 

@@ -12,8 +12,7 @@ from windward.basics import arguments
 from windward.basics.errors import ArgumentError, JournalError, SpaceError, TrialError
 from windward.basics.progress import Progress
 from windward.basics.speech import shown
-from windward.suggest.settled import Settled
-from windward.trials.records import Result, Suggestion
+from windward.trials.records import Result, Settled, Suggestion
 
 if TYPE_CHECKING:
     from windward.study.study import Study

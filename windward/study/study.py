@@ -28,9 +28,8 @@ from windward.study.looking import snapshot_of
 from windward.study.reading import PartsReader, allowed, use
 from windward.study.run import Leftover, run_rounds
 from windward.suggest.checked import ModelCheck
-from windward.suggest.settled import Settled
 from windward.trials.frame import dataframe
-from windward.trials.records import Comparison, Past, Recommendation, Result, Suggestion, Tell, Trial
+from windward.trials.records import Comparison, Past, Recommendation, Result, Settled, Suggestion, Tell, Trial
 from windward.trials.trials import Trials
 
 if TYPE_CHECKING:

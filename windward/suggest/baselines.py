@@ -27,8 +27,8 @@ LEAST_NOISE = 1e-4
 def constant_left_out(y: Tensor) -> LeftOut:
     """Return each of `"n"` values predicted by the mean of the others.
 
-    >>> constant_left_out(torch.tensor([1.0, 2.0, 6.0], dtype=torch.float64)).mean.tolist()
-    [4.0, 3.5, 1.5]
+    >>> constant_left_out(torch.tensor([1.0, 2.0, 6.0], dtype=torch.float64)).mean
+    tensor([4.0000, 3.5000, 1.5000], dtype=torch.float64)
     """
     return plane_left_out(y.new_zeros(len(y), 1), y)
 

@@ -10,13 +10,11 @@ other objective they are samples of f as functions.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from windward.basics import arguments
 from windward.search.region import Region
 from windward.suggest.unknown import Unknowns
 from windward.surrogate import JointlyAveraged
@@ -34,27 +32,6 @@ DRAWS = 16
 FUNCTIONS = 2  # sampled functions with each, elsewhere
 # A value that is shown otherwise than it is compared by differs by more than this share of it.
 PUSHED = 1e-6
-
-
-@dataclass(frozen=True)
-class Settled:
-    """Stop once, with this `probability`, no decision is better than the recommended one by more than `delta`.
-
-    `delta` is in the units of the value. For `Study.run(until=Settled(...))`; `looks` rounds in a row must say so: one
-    round may do so by chance.
-
-    >>> Settled(delta=0.5).probability
-    0.95
-    """
-
-    delta: float
-    probability: float = 0.95
-    looks: int = 2
-
-    def __post_init__(self) -> None:
-        arguments.number("Settled", "delta", self.delta, low=0.0, open_low=True)
-        arguments.number("Settled", "probability", self.probability, low=0.0, high=1.0, open_low=True)
-        arguments.whole("Settled", "looks", self.looks, low=1)
 
 
 def gaps(found: Assessment) -> Tensor:

@@ -89,14 +89,14 @@ class Crowd:
         zero = torch.zeros_like(mean[:, :1])
         variance = self.prior(zero) - white.square().sum(-1)
         if other is None:
-            return (self.mean + mean) * self.scale + self.shift, variance.clamp_min(0.0) * self.scale**2
+            return (self.mean + mean) * self.scale + self.shift, variance.clamp_min(0.0) * self.scale * self.scale
         beside = self.blended(other[None].to(x))
         white_beside = beside @ self.inverse.mT
         apart = ((x - other.to(x)) * self.rates).square().sum(-1)
         between = self.prior(apart) - (white * white_beside).sum(-1)
         own = self.prior(zero) - white_beside.square().sum(-1)
         gap = mean - (beside @ self.alpha)[..., 0]
-        return gap * self.scale, (variance + own - 2.0 * between).clamp_min(0.0) * self.scale**2
+        return gap * self.scale, (variance + own - 2.0 * between).clamp_min(0.0) * self.scale * self.scale
 
 
 def crowd(posteriors: Sequence[object], contexts: Contexts) -> Crowd | None:

@@ -38,7 +38,7 @@ def covariance_of_averages(
     apart = torch.zeros(1, dtype=zx.dtype, device=device) if x is y else (zx - zy).square().sum(-1)
     prior = _between(posterior, zc, apart, weights, shares)
     covariance = prior - (whitened * beside).sum(-1)
-    return covariance * posterior.scale**2
+    return covariance * posterior.scale * posterior.scale  # a scale of 1e200 has no square
 
 
 def _between(posterior: GaussianPosterior, zc: Tensor, apart: Tensor, weights: Tensor, shares: Tensor) -> Tensor:

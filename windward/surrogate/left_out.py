@@ -45,8 +45,8 @@ def leave_out(inverse: Tensor, centred: Tensor, *, held: bool, shift: float = 0.
 
     >>> import torch
     >>> values = torch.tensor([1.0, 2.0, 6.0], dtype=torch.float64)
-    >>> leave_out(torch.eye(3, dtype=torch.float64), values, held=False).mean.tolist()  # that of the others
-    [4.0, 3.5, 1.5]
+    >>> leave_out(torch.eye(3, dtype=torch.float64), values, held=False).mean  # that of the others
+    tensor([4.0000, 3.5000, 1.5000], dtype=torch.float64)
     """
     pulled = inverse.T @ (inverse @ centred)  # P y
     precision = inverse.square().sum(0)  # the diagonal of P

@@ -187,6 +187,27 @@ class Comparison:
         return _between("Comparison.between", self.quantiles, level)
 
 
+@dataclass(frozen=True)
+class Settled:
+    """Stop once, with this `probability`, no decision is better than the recommended one by more than `delta`.
+
+    `delta` is in the units of the value. For `Study.run(until=Settled(...))`; `looks` rounds in a row must say so: one
+    round may do so by chance.
+
+    >>> Settled(delta=0.5).probability
+    0.95
+    """
+
+    delta: float
+    probability: float = 0.95
+    looks: int = 2
+
+    def __post_init__(self) -> None:
+        arguments.number("Settled", "delta", self.delta, low=0.0, open_low=True)
+        arguments.number("Settled", "probability", self.probability, low=0.0, high=1.0, open_low=True)
+        arguments.whole("Settled", "looks", self.looks, low=1)
+
+
 def _between(call: str, quantiles: tuple[float, ...], level: float) -> tuple[float, float]:
     """Return two quantiles, between those at 1/200, 2/200, ..., 199/200, that hold a share of `level`."""
     level = arguments.number(call, "level", level, low=0.0, high=0.99)
