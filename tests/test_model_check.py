@@ -446,6 +446,15 @@ def test_one_value_that_differs_is_no_accident_of_numbers():
     assert math.isfinite(found.explained) and math.isfinite(found.log_score_constant)
 
 
+@pytest.mark.parametrize("size", [1e-200, 1e148])
+def test_results_of_any_size(size):
+    rows = draw(20)
+    found, usual = checked([(d, c, size * v) for d, c, v in rows]), checked(rows)
+    json.dumps(records.check(found), allow_nan=False)
+    assert found.explained == pytest.approx(usual.explained, abs=1e-6)
+    assert found.log_score_linear == pytest.approx(usual.log_score_linear - math.log(size), abs=1e-6)
+
+
 @dataclass(frozen=True)
 class Stubborn:
     """A surrogate whose posterior predicts nothing that it has seen."""

@@ -35,7 +35,8 @@ def constant_left_out(y: Tensor) -> LeftOut:
 
 def plane_left_out(columns: Tensor, y: Tensor) -> LeftOut:
     """Return each of `"n"` values predicted by a plane through the others, over columns `"n D"`."""
-    n, centred = len(y), y - y.mean()
+    n, size = len(y), y.abs().max()  # squares of 1e-200 would be zero
+    centred = y / size - (y / size).mean()
     spread = columns.std(0)
     varying = spread > CONSTANT * columns.abs().amax(0)
     scaled = (columns - columns.mean(0))[:, varying] / spread[varying]
@@ -50,4 +51,4 @@ def plane_left_out(columns: Tensor, y: Tensor) -> LeftOut:
     kept, v = strength[best] / (1.0 + strength[best]), variance[best]
     pulled = (centred - u @ (kept * along)) / v
     precision = (1.0 - 1.0 / n - (u.square() * kept).sum(1)) / v
-    return LeftOut(y, y - pulled / precision, precision.rsqrt(), float(centred @ pulled), n - 1)
+    return LeftOut(y, y - size * pulled / precision, size * precision.rsqrt(), float(centred @ pulled), n - 1)

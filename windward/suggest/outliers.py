@@ -50,8 +50,9 @@ def outliers(
         nearby = surrogate.nearby(others, here, DRAWS, generator) if isinstance(surrogate, Doubting) else ()
         if len(nearby) > 1 and bool(data.noise.isnan().all()):
             chance = STRICTER * _unseen(nearby, _rows(data, kept[place : place + 1]))
-        missed = abs(float(left.observed[place] - left.mean[place]))
-        if chance >= level / len(kept) or missed < MATTERS * float(others.y.std()):
+        size = float(others.y.abs().max()) or 1.0  # squares of 1e200 would overflow
+        missed = abs(float(left.observed[place] - left.mean[place])) / size
+        if chance >= level / len(kept) or missed < MATTERS * float((others.y / size).std()):
             break
         far[row], kept = True, rest
     return far
