@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -315,6 +315,33 @@ def test_a_study_with_a_model_of_botorch(tmp_path, belief, feedback):
     assert found.decision["order"] == pytest.approx(0.45, abs=0.15)  # the demands' mean
     with pytest.raises(ww.JournalError, match="unknown part 'BotorchSurrogate'"):
         ww.Study.open("shop", journal=url)
+
+
+@pytest.mark.parametrize("objective", [ww.Expected(), ww.CVaR(0.3), ww.Robust(ww.TotalVariation(), 0.2)], ids=repr)
+def test_a_model_of_botorch_is_asked_for_advice(objective):
+    """Its fit counts as certain: what is unknown is f, given it, and the contexts."""
+    policy = ww.Policy(
+        context_model=ww.KernelDensity(16),
+        objective=objective,
+        surrogate=BotorchSurrogate(),
+        design=ww.Sobol(4),
+        maximize=QUICK,
+    )
+    study = ww.Study(SHOP, policy, parts=PARTS, status_quo={"order": 0.8})
+    study.run(quadratic, 8, progress=False)
+    found = study.recommend()
+    low, high = found.interval
+    assert low < found.value < high and found.unknown_function > 0.0 and found.unknown_contexts > 0.0
+    beside = found.beside_status_quo
+    assert beside.difference > 0.0 and beside.probability > 0.5 and beside == study.compare()
+    assert 0.0 <= study.settled(1e-3) <= study.settled(10.0) == 1.0
+    careful = replace(policy, report=ww.Report(caution=1.0))
+    study.use(careful)
+    if isinstance(objective, ww.Expected):
+        assert 0.0 <= study.recommend().decision["order"] <= 1.0
+    else:  # the deviation of a worst case needs a posterior that weighs
+        with pytest.raises(ww.IncompatibleError, match=r"use Report\(caution=0\)"):
+            study.recommend()
 
 
 def test_kept_parameters_are_set_not_fitted():

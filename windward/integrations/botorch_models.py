@@ -107,21 +107,22 @@ class ModelPosterior:
         return mean, variance.clamp_min(LEAST_VARIANCE).sqrt()
 
     def sample(self, x: Tensor, points: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Return `count` joint samples of f at one decision `"d"` and every context `"n k"`; `"count n"`."""
+        """Return `count` joint samples of f at one decision `"d"`, or some `"m d"`, and every context; `"count (m) n"`."""
         drawn: Tensor
+        inputs = pairs(x, points)
         with torch.no_grad(), quiet():
-            posterior = self.model.posterior(pairs(x, points))
+            posterior = self.model.posterior(inputs.flatten(0, -2))
             if isinstance(posterior, GPyTorchPosterior):
                 means, roots = posterior.distribution.mean, psd_safe_cholesky(posterior.distribution.covariance_matrix)
                 if isinstance(posterior, GaussianMixturePosterior):  # "s n": each draw from one of the members
                     member = torch.randint(len(means), (count,), generator=generator)
                     means, roots = means[member], roots[member]
-                normal = torch.randn(count, len(points), 1, generator=generator, dtype=torch.float64)
+                normal = torch.randn(count, means.shape[-1], 1, generator=generator, dtype=torch.float64)
                 drawn = means + (roots @ normal.to(roots)).squeeze(-1)
             else:
                 with seeded(_drawn(generator)):
                     drawn = posterior.rsample(torch.Size([count])).squeeze(-1)
-        return drawn
+        return drawn.reshape(count, *inputs.shape[:-1])
 
     def path(self, generator: torch.Generator) -> ModelPath:
         """Return one posterior sample as a function: a Matheron path of a process, a member of an ensemble."""

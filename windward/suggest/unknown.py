@@ -33,6 +33,8 @@ DISTRIBUTIONS = 16
 # Draws of f for each pair; of functions, where slopes are needed, fewer: each holds a large table.
 FUNCTIONS = 32
 PATHS = 4
+# Values of several decisions that are drawn together; of more, functions are drawn, so many with each pair.
+JOINTLY, MORE_PATHS = 1024, 8
 # Normal quantiles that stand for a normal distribution: with 512 components their mixture is smooth.
 QUANTILES = 16
 # Functions whose worst cases are solved at every decision, and decisions that they leave to the others.
@@ -159,8 +161,11 @@ class Unknowns:
 
     def _sampled(self, x: Tensor) -> Iterator[Tensor]:
         """Yield draws of the values at decisions `"m d"` with each theta and distribution; `"s m"` each."""
-        if self._reductions[0].extra == "slopes":  # a slope needs a function, not values at points
-            yield torch.stack([reduction(values, extra) for reduction, values, extra in self._along_paths(x, PATHS)])
+        # A slope needs a function, not values at points; of many values together a function is the cheaper sample.
+        slopes, many = self._reductions[0].extra == "slopes", len(x) > 1 and len(x) * len(self.contexts) > JOINTLY
+        if slopes or many:
+            drawn = self._along_paths(x, PATHS if slopes else MORE_PATHS)
+            yield torch.stack([reduction(values, extra) for reduction, values, extra in drawn])
             return
         points = self.contexts.points
         for reduction, posterior, seed in zip(self._reductions, self._cycled, self.seeds, strict=True):
