@@ -164,8 +164,8 @@ class Unknowns:
         # A slope needs a function, not values at points; of many values together a function is the cheaper sample.
         slopes, many = self._reductions[0].extra == "slopes", len(x) > 1 and len(x) * len(self.contexts) > JOINTLY
         if slopes or many:
-            drawn = self._along_paths(x, PATHS if slopes else MORE_PATHS)
-            yield torch.stack([reduction(values, extra) for reduction, values, extra in drawn])
+            functions = self._along_paths(x, PATHS if slopes else MORE_PATHS)
+            yield torch.stack([reduction(values, extra) for reduction, values, extra in functions])
             return
         points = self.contexts.points
         for reduction, posterior, seed in zip(self._reductions, self._cycled, self.seeds, strict=True):
