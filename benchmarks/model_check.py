@@ -1,8 +1,13 @@
 """How often each warning of `study.check` comes where nothing is wrong, and where something is.
 
-Draws of Gaussian processes with two decisions and a context, 300 of each kind and size. "right": length-scales from 0.2 to 1
-and a share of noise from 0.01 to 0.3, as the model assumes; the other kinds are the same with one thing wrong. "few" has more
-noise than signal. The problems are functions without noise that are no Gaussian processes, at random decisions.
+Draws of Gaussian processes with two decisions and a context. "right" has length-scales from 0.2 to 1 and a share of noise
+from 0.01 to 0.3, as the model assumes. The other kinds are the same with one thing changed:
+
+    few        more noise than signal                       noise      nothing but noise
+    mistake    one result moved by four deviations          typo       one result ten times too large
+    rising     noise that grows sixteenfold with the price  sure       hyper-parameters that are fixed, with too little noise
+
+The problems are functions without noise that are no Gaussian processes, at random decisions. docs/trust.md has the figures.
 
     python benchmarks/model_check.py [--sets 300] [--kinds right noise ...] [--sizes 30 60]
 """
