@@ -105,6 +105,7 @@ def posteriors_at(problem: Likelihood, found: Sequence[Hyperparameters]) -> tupl
             problem.shift,
             problem.scale,
             size,
+            held=not problem.centred,
         )
         for place, one in enumerate(found)
     )
