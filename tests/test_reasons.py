@@ -179,9 +179,8 @@ def test_sentences():
     itself = replace(beside, difference=0.0, worse=0.0)
     assert said("best", value=12.0, deviation=0.4, status_quo=itself)[1].endswith("which is the status quo itself.")
     held = (Held("largest step", True), Held("floor", False))
-    assert said("design", 2, 5, guards=held)[1] == (
-        "The largest step binds it: without, another decision would be preferred."
-    )
+    assert said("design", 2, 5, guards=held)[1] == "The largest step limits where it may be."
+    assert said("best", guards=held)[1] == "The largest step binds it: without, another decision would be preferred."
     assert said("learn", guards=held[1:]) == ["It would teach most.", "The floor does not bind it."]
     assert said("status_quo", value=12.0, deviation=0.4, guards=held) == [
         "No other decision qualifies under the guards, so the status quo is asked.",

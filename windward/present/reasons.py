@@ -80,6 +80,8 @@ def _guards(reason: Reason) -> list[str]:
     if not reason.guards or reason.kind == "status_quo":
         return []
     bound = [held.guard for held in reason.guards if held.bound]
+    if bound and reason.kind == "design":
+        return [f"The {and_list(bound)} {'limit' if len(bound) > 1 else 'limits'} where it may be."]
     if not bound:
         verb = "does" if len(reason.guards) == 1 else "do"
         return [f"The {and_list([held.guard for held in reason.guards])} {verb} not bind it."]
