@@ -32,7 +32,7 @@ policy = ww.Policy(context_model=ww.KernelDensity(16), design=ww.Sobol(3))
 with tempfile.TemporaryDirectory() as folder:
     url = f"sqlite:///{folder}/shop.db"
     study = ww.Study(space, policy, journal=url, name="shop")
-    study.run(lambda s: ww.Outcome(-(s.decision["order"] - 0.4) ** 2, context={"demand": 0.1 * s.id}), 5, progress=False)
+    study.run(lambda s: ww.Result(-(s.decision["order"] - 0.4) ** 2, context={"demand": 0.1 * s.id}), 5, progress=False)
     kept = ww.Study.open("shop", journal=url)
     assert kept.trials.counts() == study.trials.counts() and len(kept.trials) == 5
     print("5 rounds; recommended:", study.recommend().decision)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from dataclasses import MISSING, dataclass, fields, replace
 from datetime import UTC, datetime
@@ -240,6 +241,15 @@ def test_one_module_owns_the_streams():
             if "generator" not in {each.arg for each in node.keywords}:
                 wrong.append(f"{place}:{node.lineno} {node.func.attr}")
     assert wrong == []
+
+
+def test_programs_beside_the_package_use_names_that_exist():
+    root = PACKAGE.parent
+    programs = [path for folder in (".ci", "benchmarks", "examples", "docs") for path in sorted((root / folder).rglob("*.py"))]
+    assert any(path.name == "package.py" for path in programs)
+    for path in programs:
+        for name in set(re.findall(r"\bww\.([A-Za-z]\w*)", path.read_text())):
+            assert hasattr(ww, name), f"{path.relative_to(root)} uses ww.{name}, which does not exist"
 
 
 def test_nothing_looks_at_signatures():
