@@ -245,7 +245,9 @@ def test_one_module_owns_the_streams():
 
 def test_programs_beside_the_package_use_names_that_exist():
     root = PACKAGE.parent
-    programs = [path for folder in (".ci", "benchmarks", "examples", "docs") for path in sorted((root / folder).rglob("*.py"))]
+    programs = [
+        path for folder in (".ci", "benchmarks", "examples", "docs") for path in sorted((root / folder).rglob("*.py"))
+    ]
     assert any(path.name == "package.py" for path in programs)
     for path in programs:
         for name in set(re.findall(r"\bww\.([A-Za-z]\w*)", path.read_text())):
