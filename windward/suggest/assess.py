@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from windward.beliefs.scores import length
-from windward.contexts import Contexts, Judging
+from windward.contexts import Contexts, Foreseeing, Judging
 from windward.objectives.protocol import Displaying, Reduction
 from windward.objectives.situation import Situation
 from windward.policy import SAMPLES, Policy
@@ -134,9 +134,11 @@ def base_of(
     situation, policy = arrived_only(ready, posterior), ready.policy
     state = generator.get_state()
     judged: Contexts | None = None
-    if isinstance(policy.context_model, Judging):
-        space = ready.trials.space
-        judged = policy.context_model.judged(space, ready.trials, request.known(space))
+    model, space = policy.context_model, ready.trials.space
+    if isinstance(model, Foreseeing):
+        judged = model.foreseen(space, ready.trials, request.known(space))
+    elif isinstance(model, Judging):
+        judged = model.judged(space, ready.trials, request.known(space))
     judged = situation.contexts if judged is None else judged.to(ready.trials.device)
     drawn = unknowns(situation, policy.reported, policy.surrogate, judged, generator)
     return Base(situation, policy.reported.bind(situation), policy, drawn, state)

@@ -8,10 +8,14 @@ The value of a decision is V(x) = R[f(x, .), p]: an objective R of f over the tr
 
 Draws of theta and p are made once, so that two decisions are compared on the same ones. For an expectation V given theta
 and p is normal, in closed form; for every other objective f is drawn too, and the objective is bound to each p.
+
+Objectives other than an expectation look at the extremes of f, where it was seen least and a stationary model is most
+wrong: there its deviations are taken to be `EXTREMES` times as large.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -24,12 +28,14 @@ from windward.beliefs.scores import length
 from windward.contexts import Contexts
 from windward.objectives.protocol import Averaging, Bound, Objective, Reduction
 from windward.objectives.situation import Situation
-from windward.surrogate import Averaged, Believed, Doubting, Posterior, Surrogate
+from windward.surrogate import Averaged, Believed, Doubting, Posterior, Surrogate, Widening
 
 # Draws of the hyper-parameters; six were too few, and sixteen gave the same coverage as more when they were tried.
 THETAS = 32
-# Distributions of contexts for each of them, where V is in closed form; else one each: a ball must be bound to it.
-DISTRIBUTIONS = 16
+# Distributions of contexts for each of them, where V is in closed form; else a few, and one where a ball must be solved.
+DISTRIBUTIONS, FEW = 16, 4
+# How many times as large deviations of f are taken to be where an objective looks at its extremes.
+EXTREMES = 1.6
 # Draws of f for each pair; of functions, where slopes are needed, fewer: each holds a large table.
 FUNCTIONS = 32
 PATHS = 4
@@ -45,7 +51,10 @@ BLOCK = 2**23
 
 @dataclass(frozen=True)
 class Unknowns:
-    """Draws of what is unknown. `contexts` are those that decisions are judged on; `seeds` start the draws of f."""
+    """Draws of what is unknown. `contexts` are those that decisions are judged on; `seeds` start the draws of f.
+
+    `widened` says how many times as large deviations of f were made for an objective that looks at its extremes.
+    """
 
     situation: Situation
     objective: Objective
@@ -53,6 +62,7 @@ class Unknowns:
     contexts: Contexts
     weights: Tensor  # "p s n", the distributions that go with each posterior
     seeds: tuple[int, ...]  # "p"
+    widened: float = 1.0
 
     def values(self, x: Tensor) -> Tensor:
         """Return draws of what decisions `"m d"` are worth, oriented; `"s m"`. Each has the same draws of theta, p and f."""
@@ -138,7 +148,7 @@ class Unknowns:
         found: list[Tensor] = []
         rows = torch.arange(len(x), device=self.contexts.points.device)
         for reduction, values, extra in self._along_paths(x, count):
-            if len(found) == LOOKED and isinstance(reduction, Bound) and reduction.ceiling is not None:
+            if len(found) == LOOKED and _slow(reduction):
                 heights = torch.stack(found)
                 above = (heights - heights[:, :1]).max(0).values
                 rows = torch.cat([rows[:1], 1 + above[1:].argsort(descending=True)[:PROMISING]])
@@ -149,10 +159,10 @@ class Unknowns:
         """Yield what each sampled function gives a reduction to reduce, `count` for each theta and distribution."""
         points = self.contexts.points
         parts = torch.split(x, max(1, BLOCK // (len(points) * max(1, self.posteriors[0].size))))
-        for reduction, posterior, seed in zip(self._reductions, self._cycled, self.seeds, strict=True):
+        for reductions, posterior, seed in zip(self._reductions, self._cycled, self.seeds, strict=True):
             generator = torch.Generator().manual_seed(seed)
-            for _ in range(count):
-                path = posterior.path(generator)
+            for place in range(count):
+                reduction, path = reductions[place % len(reductions)], posterior.path(generator)
                 values = torch.cat([path(some, points) for some in parts])
                 extra = values if reduction.extra == "lower" else None
                 if reduction.extra == "slopes":
@@ -162,32 +172,35 @@ class Unknowns:
     def _sampled(self, x: Tensor) -> Iterator[Tensor]:
         """Yield draws of the values at decisions `"m d"` with each theta and distribution; `"s m"` each."""
         # A slope needs a function, not values at points; of many values together a function is the cheaper sample.
-        slopes, many = self._reductions[0].extra == "slopes", len(x) > 1 and len(x) * len(self.contexts) > JOINTLY
+        slopes, many = self._reductions[0][0].extra == "slopes", len(x) > 1 and len(x) * len(self.contexts) > JOINTLY
         if slopes or many:
             functions = self._along_paths(x, PATHS if slopes else MORE_PATHS)
             yield torch.stack([reduction(values, extra) for reduction, values, extra in functions])
             return
         points = self.contexts.points
-        for reduction, posterior, seed in zip(self._reductions, self._cycled, self.seeds, strict=True):
+        for reductions, posterior, seed in zip(self._reductions, self._cycled, self.seeds, strict=True):
             generator = torch.Generator().manual_seed(seed)
             # One decision is drawn as such: with many contexts its covariance is kept as a product of low rank.
             drawn = posterior.sample(x[0] if len(x) == 1 else x, points, FUNCTIONS, generator)
             drawn = drawn[:, None] if len(x) == 1 else drawn
-            yield reduction(drawn, drawn if reduction.extra == "lower" else None)
+            for reduction, some in zip(reductions, drawn.chunk(len(reductions)), strict=True):
+                yield reduction(some, some if reduction.extra == "lower" else None)
 
     @cached_property
-    def _reductions(self) -> tuple[Reduction, ...]:
-        """The objective bound to the first distribution that goes with each posterior."""
+    def _reductions(self) -> tuple[tuple[Reduction, ...], ...]:
+        """The objective bound to the first few distributions that go with each posterior."""
         return tuple(
-            self.objective.bind(
-                replace(
-                    self.situation,
-                    contexts=Contexts(self.contexts.points, weights[0]),
-                    believed=Believed(posterior),
-                )
-            )
-            for posterior, weights in zip(self._cycled, self.weights, strict=True)
+            self._bound(posterior, weights) for posterior, weights in zip(self._cycled, self.weights, strict=True)
         )
+
+    def _bound(self, posterior: Posterior, weights: Tensor) -> tuple[Reduction, ...]:
+        found: list[Reduction] = []
+        for each in weights[:FEW]:
+            contexts = Contexts(self.contexts.points, each)
+            found.append(self.objective.bind(replace(self.situation, contexts=contexts, believed=Believed(posterior))))
+            if _slow(found[0]):
+                break
+        return tuple(found)
 
     @property
     def _cycled(self) -> tuple[Posterior, ...]:
@@ -204,12 +217,17 @@ class Unknowns:
             return float((self.weights @ mean[:, :, None])[..., 0].var(dim=1, correction=0).mean())
         means = posterior.means(x, points)
         found = []
-        for reduction in self._reductions:
+        for reduction in itertools.chain.from_iterable(self._reductions):
             extra = means if reduction.extra == "lower" else None
             if reduction.extra == "slopes":
                 extra = length(posterior.context_slopes(x, points).mean_gradient, self.contexts)
             found.append(reduction(means, extra))
         return float(torch.cat(found).var(correction=0))
+
+
+def _slow(reduction: Reduction) -> bool:
+    """Whether it solves a problem for each draw, which takes long."""
+    return isinstance(reduction, Bound) and reduction.ceiling is not None
 
 
 def unknowns(
@@ -218,11 +236,16 @@ def unknowns(
     """Return draws of what is unknown in a situation; `contexts` are those that decisions are judged on."""
     posterior = situation.posterior
     posteriors: tuple[Posterior, ...] = (posterior,)
+    widened = 1.0
     if isinstance(surrogate, Doubting):
         posteriors = surrogate.nearby(situation.trials.dataset, posterior, THETAS, generator)
+        able = posteriors[0] is not posterior and not isinstance(objective, Averaging)
+        wider = [p.wider(EXTREMES) for p in posteriors if able and isinstance(p, Widening)]
+        if len(wider) == len(posteriors):
+            posteriors, widened = tuple(wider), EXTREMES
     draws = contexts.redrawn(THETAS * DISTRIBUTIONS, generator).reshape(THETAS, DISTRIBUTIONS, len(contexts))
     seeds = torch.randint(2**62, (THETAS,), generator=generator).tolist()
-    return Unknowns(situation, objective, posteriors, contexts, draws, tuple(seeds))
+    return Unknowns(situation, objective, posteriors, contexts, draws, tuple(seeds), widened)
 
 
 def _mixture(means: Tensor, deviations: Tensor) -> Tensor:
