@@ -249,15 +249,14 @@ def comparisons(
 ) -> list[dict[str, Any]]:
     """Return what the study says of pairs of decisions, and the truth; nothing where it cannot compare.
 
-    The recommended one against the status quo, two decisions anywhere, two as they used to be made.
+    The recommended one against the status quo, and two decisions anywhere.
     """
-    usual = problem.rows(problem.habit(problem, problem.contexts(2, chance), chance))
     anywhere = [
         problem.space.decode_decision(torch.from_numpy(x)) for x in chance.random((2, problem.space.decision_width))
     ]
     if not hasattr(study, "compare"):
         return []
-    pairs = {"advice": (problem.status_quo, decision), "anywhere": tuple(anywhere), "usual": tuple(usual)}
+    pairs = {"advice": (problem.status_quo, decision), "anywhere": tuple(anywhere)}
     found = []
     for kind, (one, other) in pairs.items():
         before, after = problem.truth.values([one, other])
