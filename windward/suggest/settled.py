@@ -33,7 +33,7 @@ SPREAD, AROUND, TRIED = 256, 96, 64
 NEAR, HALF_WAY = 0.03, 0.12
 # Joint draws with each theta and distribution, where they are in closed form.
 DRAWS = 16
-FUNCTIONS = 2  # sampled functions with each, elsewhere
+FUNCTIONS = 64  # sampled functions altogether, elsewhere
 # Laplace's rule of succession for "the model is wrong", which has not happened yet: WRONG / (n + MORE).
 WRONG, MORE = 1.0, 2.0
 # A value that is shown otherwise than it is compared by differs by more than this share of it.
