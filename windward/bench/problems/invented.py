@@ -33,7 +33,7 @@ def table(column: Tensor, numbers: list[float]) -> Tensor:
 
 @register("branin-2-2-noisy")
 def _branin_noisy(seed: int, data: Data) -> Problem:
-    return replace(branin("branin-2-2-noisy", 0.1), noise=20.0)
+    return replace(branin("branin-2-2-noisy", 0.1), noise=10.0)
 
 
 @register("hartmann-5-1-noisy")
@@ -301,8 +301,8 @@ def _insurance(seed: int, data: Data) -> Problem:
         kept, end = x[..., 0], x[..., 1]
         loss, count = c[..., 0], c[..., 1]
         paid = torch.minimum(loss, kept) + (loss - end).clamp_min(0.0)
-        premium = 9.0 * torch.exp(-kept / 4.0) * (1.0 - torch.exp(-end / 30.0)) + 0.008 * end
-        return -premium - count * 12.0 * torch.log1p(paid / 12.0)
+        premium = 8.0 * torch.exp(-kept / 3.0) + 0.6 * torch.log(end / 20.0)
+        return -premium - count * (paid + 0.02 * paid.square()).clamp_max(80.0)
 
     return Problem(
         name="insured-share",
@@ -313,7 +313,7 @@ def _insurance(seed: int, data: Data) -> Problem:
         value=value,
         truth=truth,
         draw=come,
-        noise=0.5,
+        noise=0.2,
     )
 
 
@@ -328,7 +328,7 @@ def _dials(seed: int, data: Data) -> Problem:
     def value(x: Tensor, c: Tensor) -> Tensor:
         off = x - places - pulls * (c - 0.5)
         pull = (off[..., 1:] * off[..., :-1]).sum(-1)
-        return -(weights * off.square()).sum(-1) - 1.5 * pull + 0.15 * torch.cos(6.0 * math.pi * off).sum(-1)
+        return -(weights * off.square()).sum(-1) - pull + 0.05 * torch.cos(4.0 * math.pi * off).sum(-1)
 
     return Problem(name="ten-dials", space=unit_space(10, 1), value=value, truth=truth, draw=come, noise=0.1)
 
