@@ -10,7 +10,7 @@ import hashlib
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -88,7 +88,12 @@ class _World:
 
     def draw(self, turn: int) -> tuple[Tensor, float, int | None]:
         context = self.problem.draw(turn, self.contexts)
-        noise = self.problem.noise * float(torch.randn(1, generator=self.noise, dtype=torch.float64))
+        noise = float(torch.randn(1, generator=self.noise, dtype=torch.float64))
+        tail = self.problem.tail
+        if tail is not None:  # Student's, scaled to a standard deviation of one
+            squares = torch.randn(tail, generator=self.noise, dtype=torch.float64).square().sum()
+            noise *= math.sqrt((tail - 2) / float(squares))
+        noise *= self.problem.noise
         return context, noise, 0 if self.problem.delay is None else self.problem.delay(self.delays)
 
 
@@ -101,15 +106,19 @@ def play(
     case: str,
     seed: int,
     reports: Mapping[str, Objective] | None = None,
+    horizon: int | None = None,
+    after: Callable[[int, Study], None] | None = None,
 ) -> tuple[Trace, float]:
     """Play the rounds; return what happened, and the seconds that reports took.
 
     A value is told after the ask at which it is due: a delay of 0 is told before the next ask. Contexts are revealed at
-    once. `reports` are objectives by which one of the evaluated decisions is reported after every round.
+    once. `reports` are objectives by which one of the evaluated decisions is reported after every round. The study is told the
+    `horizon`. `after(round, study)` is called at the end of every round.
     """
     nature = _World.of(problem, world, case, seed)
     policy = among_listed(policy, problem)
-    study = Study(problem.space, policy, seed=world_seed(world, case, seed, "study") % 2**53, parts=PARTS)
+    study_seed = world_seed(world, case, seed, "study") % 2**53
+    study = Study(problem.space, policy, seed=study_seed, parts=PARTS, horizon=horizon)
     asked: list[tuple[Tensor, Tensor, float, float]] = []
     due: dict[int, list[int]] = {}
     reports = reports or {}
@@ -136,6 +145,8 @@ def play(
             for name, decision in report_decisions(study, reports).items():
                 reported[name].append(decision)
             report_seconds += time.perf_counter() - began
+        if after is not None:
+            after(turn, study)
     decisions, contexts, values, received = zip(*asked, strict=True)
     trace = Trace(
         decisions=torch.stack(decisions),
