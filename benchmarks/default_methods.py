@@ -13,6 +13,8 @@ import windward as ww
 from windward import papers
 from windward.auto import default_policy
 from windward.bench.problem import Problem
+from windward.contexts import Contexts
+from windward.objectives import Objective
 
 Method = Callable[[Problem], ww.Policy]
 
@@ -44,7 +46,7 @@ def deviation(problem: Problem) -> float:
     return float((weights * (points - mean).square()).sum().sqrt())
 
 
-def objective(kind: str, problem: Problem) -> ww.Objective:
+def objective(kind: str, problem: Problem) -> Objective:
     """Return the objective that decisions are judged by."""
     if kind == "expected":
         return ww.Expected()
@@ -55,7 +57,7 @@ def objective(kind: str, problem: Problem) -> ww.Objective:
     return ww.Robust(ww.Wasserstein(), TRANSPORT * deviation(problem))
 
 
-def judged_on(kind: str, problem: Problem) -> ww.Contexts:
+def judged_on(kind: str, problem: Problem) -> Contexts:
     """Return the contexts of the truth by which decisions are judged: all of them, or evenly chosen ones."""
     return problem.truth if kind == "expected" else problem.truth.fewer(JUDGED[kind])
 

@@ -189,7 +189,7 @@ def no_context() -> tuple[Contexts, Callable[[int, torch.Generator], Tensor]]:
 
 
 @dataclass(frozen=True)
-class Source:
+class Coming:
     """One context of a problem: its quadrature, and how it is drawn."""
 
     rule: Rule
@@ -205,25 +205,25 @@ def clipped(
     breaks: Sequence[float] = (),
     few: int | None = None,
     through: Callable[[Tensor], Tensor] = lambda c: c,
-) -> Source:
+) -> Coming:
     """Return a law clipped to the bounds, then mapped by `through`; `few` is the number of Gauss nodes to keep."""
     fine = rule(law, low, high, panels, breaks=breaks)
     kept = fine if few is None else gauss(fine, few)
-    return Source(
+    return Coming(
         Rule(through(kept.nodes), kept.weights), lambda generator: through(law.draw(generator).clamp(low, high))
     )
 
 
-def category(shares: Sequence[float]) -> Source:
+def category(shares: Sequence[float]) -> Coming:
     """Return the index of a category, drawn by these shares."""
     weights = torch.tensor(shares, dtype=torch.float64)
     nodes = torch.arange(len(weights), dtype=torch.float64)
-    return Source(
+    return Coming(
         Rule(nodes, weights), lambda generator: nodes[int(torch.multinomial(weights, 1, generator=generator))]
     )
 
 
-def independent(sources: Sequence[Source]) -> tuple[Contexts, Callable[[int, torch.Generator], Tensor]]:
+def independent(sources: Sequence[Coming]) -> tuple[Contexts, Callable[[int, torch.Generator], Tensor]]:
     """Return the truth and the draw of independent contexts."""
     if not sources:
         return no_context()

@@ -74,7 +74,7 @@ def draw(
     frequencies = frequencies / scales
     phases = 2.0 * math.pi * torch.rand(COSINES, generator=generator, dtype=torch.float64)
     heights = math.sqrt(2.0 / COSINES) * torch.randn(COSINES, generator=generator, dtype=torch.float64)
-    left, right = frequencies.split([len(decisions), len(contexts)], dim=1)
+    left, right = frequencies[:, : len(decisions)], frequencies[:, len(decisions) :]
     return Draw(left, right, phases, heights, categories)
 
 
@@ -82,7 +82,7 @@ def drawn(
     name: str,
     seed: int,
     decisions: int,
-    sources: Sequence[laws.Source],
+    sources: Sequence[laws.Coming],
     scale: float,
     context_scale: float = 1.0,
     *,
@@ -99,12 +99,12 @@ def drawn(
     return Problem(name=name, space=space, value=value, truth=truth, draw=come, noise=noise)
 
 
-def normals(count: int, nodes: int) -> list[laws.Source]:
+def normals(count: int, nodes: int) -> list[laws.Coming]:
     """Return independent normal contexts with so many Gauss nodes each."""
     return [laws.clipped(NORMAL, 0.0, 1.0, 32, few=nodes)] * count
 
 
-def even(panels: int) -> laws.Source:
+def even(panels: int) -> laws.Coming:
     """Return a context uniform over [0, 1]."""
     return laws.clipped(laws.uniform(0.0, 1.0), 0.0, 1.0, panels)
 

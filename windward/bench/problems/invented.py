@@ -302,7 +302,7 @@ def _insurance(seed: int, data: Data) -> Problem:
         loss, count = c[..., 0], c[..., 1]
         paid = torch.minimum(loss, kept) + (loss - end).clamp_min(0.0)
         premium = 8.0 * torch.exp(-kept / 3.0) + 0.6 * torch.log(end / 20.0)
-        return -premium - count * (paid + 0.02 * paid.square()).clamp_max(80.0)
+        return -premium - count * 30.0 * torch.tanh((paid + 0.02 * paid.square()) / 30.0)
 
     return Problem(
         name="insured-share",
