@@ -71,9 +71,7 @@ class BoTorch:
     def __init__(self, space: ww.Space, seed: int, *, noisy: bool) -> None:
         other = [name for name, parameter in space.decision.items() if not parameter.continuous]
         if other:
-            raise ww.IncompatibleError(
-                f"optimize_acqf takes real numbers; {', '.join(other)}: whole numbers or categories."
-            )
+            raise ww.IncompatibleError(f"optimize_acqf takes no whole numbers and no categories: {', '.join(other)}.")
         self.space, self.noisy = space, noisy
         self.design = torch.quasirandom.SobolEngine(len(space.decision), scramble=True, seed=seed)
         self.rows: list[Tensor] = []
