@@ -30,7 +30,6 @@ from __future__ import annotations
 import importlib.metadata
 import logging
 import random
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeAlias
@@ -226,9 +225,9 @@ def version(name: str) -> str:
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Seed the global generators, from which the peers draw, and put them back; show a warning once for each place."""
+    """Seed the global generators, from which the peers draw, and put them back."""
     before = random.getstate(), np.random.get_state()
-    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+    with torch.random.fork_rng(devices=[]):
         random.seed(seed)
         np.random.seed(seed)
         torch.manual_seed(seed)
