@@ -20,7 +20,7 @@ import json
 import multiprocessing
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,7 @@ from default_report import page
 
 import windward as ww
 from windward.bench import suite
+from windward.bench.metrics import Trace
 from windward.bench.play import numbers_of, play, rounded
 from windward.bench.problem import Problem
 from windward.bench.problems import problem as registered
@@ -41,6 +42,9 @@ MARKS = (15, 30, 60)
 OBJECTIVES = ("expected", "tv", "cvar", "wasserstein")
 # Decisions over which the average is taken: a worst case by transport takes a millisecond.
 AVERAGED = {"wasserstein": 512}
+
+# What the records of this program depend on, besides the library.
+DEPENDS = ("windward", "benchmarks/default_methods.py")
 
 Record = dict[str, Any]
 
@@ -58,14 +62,14 @@ class Unit:
     scale: tuple[float, float] | None = None  # the best value and the spread, where they are known already
 
 
-def commit() -> str:
-    """Return the commit of the library that is measured, with a plus where its files or the methods differ from it."""
+def commit(depends: Sequence[str] = DEPENDS) -> str:
+    """Return the commit of the library that is measured, with a plus where the files it depends on differ from it."""
     here = Path(ww.__file__).resolve().parent.parent
 
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, check=True).stdout.strip()
 
-    changed = git("status", "--porcelain", "--", "windward", "benchmarks/default_methods.py")
+    changed = git("status", "--porcelain", "--", *depends)
     return git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
 
 
@@ -84,7 +88,6 @@ def records_in(path: Path) -> list[Record]:
 
 def played(problem: Problem, unit: Unit, method: str, scale: tuple[float, float]) -> Record:
     """Play one run and judge it."""
-    goal, contexts = default_methods.objective(unit.objective, problem), judged(unit.objective, problem)
     policy = default_methods.methods(unit.objective)[method](problem)
     advised: dict[int, torch.Tensor] = {}
 
@@ -110,13 +113,21 @@ def played(problem: Problem, unit: Unit, method: str, scale: tuple[float, float]
     except ww.IncompatibleError as error:
         return record | {"refused": str(error)}
     record["seconds"] = rounded(time.perf_counter() - began, 4)
+    return record | regrets(problem, unit.objective, trace, advised, scale[0])
+
+
+def regrets(problem: Problem, objective: str, trace: Trace, advised: Mapping[int, torch.Tensor], best: float) -> Record:
+    """Return the regret of each round's decision and of the decisions advised, and the seconds of the asks."""
+    goal, contexts = default_methods.objective(objective, problem), judged(objective, problem)
+    rounds = len(trace.decisions)
     decisions = torch.cat([trace.decisions, *(row[None] for row in advised.values())])
     with torch.no_grad():
-        regret = (scale[0] - problem.worth(goal, decisions, contexts)).tolist()
-    record["regret"] = rounded(regret[: unit.rounds])
-    record["advice"] = dict(zip(map(str, advised), rounded(regret[unit.rounds :]), strict=True))
-    record["ask_seconds"] = rounded(trace.seconds.tolist(), 4)
-    return record
+        regret = (best - problem.worth(goal, decisions, contexts)).tolist()
+    return {
+        "regret": rounded(regret[:rounds]),
+        "advice": dict(zip(map(str, advised), rounded(regret[rounds:]), strict=True)),
+        "ask_seconds": rounded(trace.seconds.tolist(), 4),
+    }
 
 
 _JUDGED: dict[tuple[str, int], tuple[Problem, ww.Contexts]] = {}
@@ -138,7 +149,7 @@ def scale_of(problem: Problem, objective: str) -> tuple[float, float]:
     return best, suite.spread(problem, goal, contexts, AVERAGED.get(objective, suite.AVERAGED))
 
 
-def work(unit: Unit) -> list[Record]:
+def work(unit: Unit, play_one: Callable[[Problem, Unit, str, tuple[float, float]], Record] = played) -> list[Record]:
     """Return the records of a unit."""
     torch.set_num_threads(1)
     problem = registered(unit.problem, seed=unit.seed)
@@ -153,22 +164,19 @@ def work(unit: Unit) -> list[Record]:
             "rounds": unit.rounds,
             "commit": unit.commit,
         }
-        found.append(key | played(problem, unit, method, scale))
+        found.append(key | play_one(problem, unit, method, scale))
     return found
 
 
-def units(arguments: argparse.Namespace) -> Iterator[Unit]:
+def units(arguments: argparse.Namespace, names: Sequence[str], methods: Sequence[str], made_by: str) -> Iterator[Unit]:
     """Yield what is missing in the file, seed by seed, so that a part of it is a fair sample."""
     known = records_in(arguments.out)
     done = {key_of(record) for record in known}
     scales = {(r["objective"], r["problem"], r["seed"]): (r["best"], r["scale"]) for r in known}
-    made_by = commit()
     for seed in range(*arguments.seeds):
-        for name in problems(arguments):
+        for name in names:
             missing = [
-                method
-                for method in arguments.methods or default_methods.methods(arguments.objective)
-                if (arguments.objective, name, method, seed, arguments.rounds) not in done
+                method for method in methods if (arguments.objective, name, method, seed, arguments.rounds) not in done
             ]
             if missing:
                 scale = scales.get((arguments.objective, name, seed))
@@ -190,18 +198,24 @@ def run(arguments: argparse.Namespace) -> None:
     if unknown:
         raise SystemExit(f"no method {', '.join(unknown)}; there are {', '.join(known)}")
     whole_lines(arguments.out)
-    waiting, began = list(units(arguments)), time.perf_counter()
+    waiting = list(units(arguments, problems(arguments), arguments.methods or list(known), commit()))
+    record_all(waiting, arguments.out, arguments.jobs, work)
+
+
+def record_all(waiting: Sequence[Unit], out: Path, jobs: int, work: Callable[[Unit], list[Record]]) -> None:
+    """Write the records of each unit to the file as it is done."""
+    began = time.perf_counter()
     runs = sum(len(unit.methods) for unit in waiting)
     print(f"{runs} runs of {len(waiting)} problems and seeds", flush=True)
-    for place, found in enumerate(results(waiting, arguments.jobs)):
-        with arguments.out.open("a") as file:
+    for place, found in enumerate(results(waiting, jobs, work)):
+        with out.open("a") as file:
             file.write("".join(json.dumps(record) + "\n" for record in found))
         first = found[0]
         spent = time.perf_counter() - began
         print(f"{place + 1}/{len(waiting)} {first['problem']} seed {first['seed']} after {spent:.0f} s", flush=True)
 
 
-def results(waiting: list[Unit], jobs: int) -> Iterator[list[Record]]:
+def results(waiting: Sequence[Unit], jobs: int, work: Callable[[Unit], list[Record]]) -> Iterator[list[Record]]:
     """Yield the records of each unit as it is done."""
     if jobs == 1:
         yield from map(work, waiting)

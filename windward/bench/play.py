@@ -70,8 +70,12 @@ def make_problem(case: Case, seed: int, data: Path | None, substitutes: bool = F
 
 
 @dataclass
-class _World:
-    """What nature does in each round: one draw per round and purpose, needed or not, so that methods stay paired."""
+class World:
+    """What nature does in each round: one draw per round and purpose, needed or not, so that methods stay paired.
+
+    `draw(turn)` gives the context, the noise of the value and the rounds after which it comes, None where it never does. Rounds
+    are drawn one after another.
+    """
 
     problem: Problem
     contexts: torch.Generator
@@ -79,12 +83,12 @@ class _World:
     delays: torch.Generator
 
     @staticmethod
-    def of(problem: Problem, world: str, case: str, seed: int) -> _World:
+    def of(problem: Problem, world: str, case: str, seed: int) -> World:
         streams = [
             torch.Generator().manual_seed(world_seed(world, case, seed, name))
             for name in ("contexts", "noise", "delays")
         ]
-        return _World(problem, *streams)
+        return World(problem, *streams)
 
     def draw(self, turn: int) -> tuple[Tensor, float, int | None]:
         context = self.problem.draw(turn, self.contexts)
@@ -115,7 +119,7 @@ def play(
     once. `reports` are objectives by which one of the evaluated decisions is reported after every round. The study is told the
     `horizon`. `after(round, study)` is called at the end of every round.
     """
-    nature = _World.of(problem, world, case, seed)
+    nature = World.of(problem, world, case, seed)
     policy = among_listed(policy, problem)
     study_seed = world_seed(world, case, seed, "study") % 2**53
     study = Study(problem.space, policy, seed=study_seed, parts=PARTS, horizon=horizon)
