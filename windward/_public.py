@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from windward.journal.sql import SqlJournal  # at run time on first use: it imports SQLAlchemy
 
 __all__ = [
+    "MMD",
     "Acquisition",
     "ArgumentError",
     "Beside",
@@ -99,7 +100,6 @@ __all__ = [
     "Limits",
     "Linear",
     "LipschitzRobust",
-    "MMD",
     "MeanRisk",
     "MeanVariance",
     "MemoryJournal",

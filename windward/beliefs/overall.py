@@ -84,7 +84,9 @@ class OverallConfidence:
     def cost(self, sizes: Sizes) -> list[Need]:
         """Return what the means and the kernels between contexts take, of all posteriors at once."""
         count = self.doubts * sizes.points * sizes.points
-        return [Need("kernels between contexts", 2 * count, f"2 x {self.doubts} posteriors x {sizes.points:,}^2 contexts")]
+        return [
+            Need("kernels between contexts", 2 * count, f"2 x {self.doubts} posteriors x {sizes.points:,}^2 contexts")
+        ]
 
 
 def whole(function: Function, situation: Situation, posteriors: int) -> Function:

@@ -38,7 +38,9 @@ class NearBest:
         arguments.number("NearBest", "reach", self.reach, low=0.0, high=1.0, open_low=True)
         arguments.whole("NearBest", "of", self.of, low=1)
         if not isinstance(self.search, MultiStart):
-            raise ArgumentError(f"NearBest(search={shown(self.search)}): give MultiStart(...), which searches each box.")
+            raise ArgumentError(
+                f"NearBest(search={shown(self.search)}): give MultiStart(...), which searches each box."
+            )
 
     @property
     def apart(self) -> float:

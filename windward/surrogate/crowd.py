@@ -87,7 +87,7 @@ class Crowd:
         return tuple(kernel_value(self.kernel, _distances(self.at, there)) for there in (self.zc, self.at))  # type: ignore[return-value]
 
     def means(self, x: Tensor) -> Tensor:
-        """Return the mean of f at decisions `"b d"` and every context under each posterior; `"T b n"`. Factorising kernels alone."""
+        """Return the mean of f at decisions `"b d"` and every context; `"T b n"`. For kernels that factorise."""
         kx = kernel_value(self.kernel, _distances(x * self.rates, self.zx)) * self.alpha.mT
         found = self.amplitude[..., None] * (kx @ self._kernels[0].mT) + self.mean[..., None]
         return found * self.scale[..., None] + self.shift[..., None]
