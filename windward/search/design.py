@@ -54,8 +54,8 @@ class Sobol:
 class Central:
     """The middle of every range first, then points of one scrambled Sobol sequence drawn towards it.
 
-    `count` is the number of rounds. Numbers lie in the inner `share` of each range: who pays for each trial does not begin at the
-    ends of what was declared. Categories are spread as `Sobol` spreads them.
+    `count` is the number of rounds. Numbers lie in the inner `share` of each range: who pays for each trial does not begin at
+    the ends of what was declared. Categories are spread as `Sobol` spreads them.
 
     >>> Central(3).share
     0.6
