@@ -446,3 +446,13 @@ def test_another_process_recommends_the_same(tmp_path):
     again = ww.Study.open("shop", journal=url)
     assert again.recommend() == study.recommend() and again.settled(0.2) == study.settled(0.2)
     assert study.snapshot().comparison("test", None, None) == again.compare()
+
+
+def test_decisions_that_were_all_done_beyond_the_bounds():
+    """The best tried decision is then shown at the bound; it is not looked at for what lies beyond it again."""
+    study = ww.Study(ww.Space({"order": ww.Real(0, 1)}), ww.papers.gp_ucb(), name="beyond")
+    for place in range(6):
+        asked = study.ask()
+        study.tell(asked.id, float(place % 3), decision={"order": 1.5 + 0.1 * place})
+    found = study.recommend()
+    assert found.beyond and found.best_tried is not None and found.best_tried.beyond == ()

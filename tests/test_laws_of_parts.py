@@ -52,9 +52,10 @@ BELIEFS = {
     ww.ExpectedImprovement(): [ww.Minimum(), *NOT_MONOTONE],
     **{ww.UpperConfidence(width): NOT_MONOTONE for width in WIDTHS},
     **{ww.Thompson(width): [] for width in WIDTHS},
+    **{ww.OverallConfidence(width): [] for width in WIDTHS},
 }
 RULES = [ww.Nature(), ww.MostUncertain(), ww.HighestImprovement(), ww.Uniform()]
-DESIGNS = [ww.Sobol(), ww.Sobol(0), ww.Sobol(3), ww.RandomDesign()]
+DESIGNS = [ww.Sobol(), ww.Sobol(0), ww.Sobol(3), ww.RandomDesign(), ww.Central(), ww.Central(2, 1.0)]
 SCALINGS = [ww.Standardize(), ww.SoftClip(), ww.SoftClip(0.5), ww.Unscaled()]
 PARAMETERS = [
     *(ww.Real(0, 1), ww.Real(-5, 7.5, outside="clip"), ww.Real(1e-3, 10, log=True), ww.Real(2, 3, outside="error")),

@@ -123,6 +123,29 @@ def test_moments_are_those_of_plain_algebra(name):
             assert float(part[place]) == pytest.approx(float(wanted), rel=1e-9)
 
 
+def test_a_quadratic_form_is_never_negative():
+    """Large values that hardly differ: products taken apart cancel, a sum of squares does not."""
+    data = random_dataset(9, 1, 1)
+    data = replace(data, y=1e60 * (1.0 + 1e-13 * data.y))
+    problem = ww.GaussianProcess(outcome=ww.Unscaled()).likelihood(data)
+    thetas = np.log([[scale, 2.0, 1e-3] for scale in np.linspace(0.1, 3.0, 40)])
+    assert bool((problem.moments(thetas).quadratic >= 0.0).all())
+
+
+@pytest.mark.parametrize("curvature", [np.zeros((3, 3)), np.full((3, 3), 1e40), np.full((3, 3), math.nan)])
+def test_a_curvature_without_an_inverse_has_a_root_all_the_same(curvature):
+    root = nearby._inverse_root(curvature)
+    assert np.isfinite(root).all() and abs(np.linalg.det(root)) > 0.0
+
+
+@pytest.mark.parametrize("size", [1e-120, 1e30, 1e60])
+def test_hyperparameters_are_drawn_for_values_of_any_size(size, generator):
+    data = random_dataset(9, 1, 1)
+    surrogate, data = ww.GaussianProcess(outcome=ww.Unscaled()), replace(data, y=size * data.y)
+    found = nearby.draws(surrogate.likelihood(data), surrogate.fit(data).hyperparameters, 8, generator)
+    assert all(math.isfinite(one.amplitude) and one.noise > 0.0 for one in found)
+
+
 def log_target(problem, theta):
     """The density of theta that nearby.py states, with the amplitude and the mean integrated out."""
     determinant, quadratic, ones, _ = brute(problem, theta)

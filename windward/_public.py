@@ -17,6 +17,7 @@ from windward.basics.errors import (
     WindwardError,
 )
 from windward.beliefs.beliefs import ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
+from windward.beliefs.overall import OverallConfidence
 from windward.beliefs.widths import DelayedWidth, HuangWidth, MicheliWidth, delayed_width
 from windward.contexts import Box, Contexts, Distribution, Empirical, Grid, KernelDensity, Known, NoContext, Unknown
 from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein, WorstCase
@@ -34,10 +35,11 @@ from windward.rules.contexts import HighestImprovement, MostUncertain, Nature, U
 from windward.rules.floor import Floor
 from windward.rules.guards import Guards, LargestStep, NoGuard
 from windward.search.acquisition import Acquisition
-from windward.search.design import RandomDesign, Sobol
+from windward.search.design import Central, RandomDesign, Sobol
 from windward.search.grid import OverGrid
 from windward.search.limits import Limits
 from windward.search.multistart import MultiStart
+from windward.search.near import NearBest
 from windward.space.linear import Linear
 from windward.space.parameters import Categorical, Integer, Real
 from windward.space.space import Space
@@ -64,6 +66,7 @@ __all__ = [
     "CVaR",
     "Categorical",
     "Censor",
+    "Central",
     "CheckedTrial",
     "ChiSquare",
     "Comparison",
@@ -110,9 +113,11 @@ __all__ = [
     "MostUncertain",
     "MultiStart",
     "Nature",
+    "NearBest",
     "NoContext",
     "NoGuard",
     "OverGrid",
+    "OverallConfidence",
     "Past",
     "Policy",
     "PosteriorMean",

@@ -89,8 +89,8 @@ class Hallucinate:
     def __call__(self, trials: Trials, surrogate: Surrogate, now: datetime, start: Start) -> Believed:
         posterior = surrogate.fit(trials.dataset, start)
         waiting = trials.imaginable
-        imagined = posterior.condition(trials.decisions(waiting), trials.likely_contexts(waiting))
-        return Believed(imagined, arrived=posterior)
+        rows = trials.decisions(waiting), trials.likely_contexts(waiting)
+        return Believed(posterior.condition(*rows), arrived=posterior, imagined=rows)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """How a posterior stands in for the unknown function: the beliefs, their scores, widths from theory."""
 
 from windward.beliefs.beliefs import Belief, ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
+from windward.beliefs.overall import OverallConfidence
 from windward.beliefs.widths import DelayedWidth, HuangWidth, MicheliWidth
 
 # The parts of this room.
@@ -9,6 +10,7 @@ PARTS: tuple[type, ...] = (
     ExpectedImprovement,
     HuangWidth,
     MicheliWidth,
+    OverallConfidence,
     PosteriorMean,
     Thompson,
     UpperConfidence,
@@ -21,6 +23,7 @@ __all__ = [
     "ExpectedImprovement",
     "HuangWidth",
     "MicheliWidth",
+    "OverallConfidence",
     "PosteriorMean",
     "Thompson",
     "UpperConfidence",

@@ -43,6 +43,14 @@ class Belief(Protocol):
     def __call__(self, situation: Situation, reduction: Reduction, generator: torch.Generator) -> Acquisition: ...
 
 
+@runtime_checkable
+class Doubtful(Protocol):
+    """A belief that looks at so many plausible posteriors, `situation.plausible`: it does not take the fit for certain."""
+
+    @property
+    def doubts(self) -> int: ...
+
+
 @dataclass(frozen=True)
 class UpperConfidence:
     """Optimism: the objective at mean + `width` * standard deviation, context by context; see `widths` for theory's."""

@@ -94,16 +94,28 @@ def outlook(x: Tensor, situation: Situation, aim: Aim, posterior: Posterior) -> 
     if averages:
         weights = contexts.weights.expand(len(means), -1)
         return Outlook(x, means @ contexts.weights, weights, means, contexts, posterior)
-    extra = None
-    if aim.reduction.extra == "slopes":
-        extra = length(posterior.context_slopes(x, points).mean_gradient, contexts).detach()
     with torch.enable_grad():  # a search may ask where nothing else is to be differentiated
         values = means.detach().requires_grad_()
-        value = aim.reduction(values, values if aim.reduction.extra == "lower" else extra)
-        if isinstance(aim.objective, Displaying):
-            value = aim.objective.displayed(value)
+        value = _reduced(x, values, contexts, aim, posterior)
         (pull,) = torch.autograd.grad(value.sum(), values)
     return Outlook(x, value.detach(), pull, means, contexts, posterior)
+
+
+def worth(x: Tensor, situation: Situation, aim: Aim, posterior: Posterior) -> Tensor:
+    """Return the objective of decisions `"b d"` at the posterior mean, as a person sees it; `"b"`."""
+    x = x.detach().to(situation.contexts.points.device)
+    with torch.no_grad():
+        means = posterior.means(x, situation.contexts.points)
+        return _reduced(x, means, situation.contexts, aim, posterior)
+
+
+def _reduced(x: Tensor, means: Tensor, contexts: Contexts, aim: Aim, posterior: Posterior) -> Tensor:
+    """Return the objective of means `"b n"`, with what else it needs; `"b"`."""
+    extra = means if aim.reduction.extra == "lower" else None
+    if aim.reduction.extra == "slopes":
+        extra = length(posterior.context_slopes(x, contexts.points).mean_gradient, contexts).detach()
+    value = aim.reduction(means, extra)
+    return aim.objective.displayed(value) if isinstance(aim.objective, Displaying) else value
 
 
 def probability_below(gap: float, deviation: float) -> float:

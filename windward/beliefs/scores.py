@@ -47,7 +47,7 @@ def length(gradient: Tensor, contexts: Contexts) -> Tensor:
     return size
 
 
-def _in_parts(score: Callable[[Tensor], Tensor], x: Tensor, size: int, size_with_gradient: int) -> Tensor:
+def in_parts(score: Callable[[Tensor], Tensor], x: Tensor, size: int, size_with_gradient: int) -> Tensor:
     """Return the score of decisions `"b d"`, at most `size` of them at once: their intermediates may fill the memory."""
     climbed = x.requires_grad and torch.is_grad_enabled()
     if len(x) <= (size_with_gradient if climbed else size):
@@ -96,7 +96,7 @@ class ConfidenceScore:
         values = len(self.contexts) * (1 + (self.contexts.points.shape[1] if reduction.extra == "slopes" else 0))
         size = max(1, BLOCK // values)
         if x.ndim > 1 and x.device.type == "cpu":
-            return _in_parts(
+            return in_parts(
                 partial(self._of, reduction), x, size, max(1, CLIMBED // max(1, values * self.posterior.size))
             )
         return self._of(reduction, x)
@@ -140,7 +140,7 @@ class PathScore:
         if x.ndim > 1 and x.device.type == "cpu":
             values = len(self.contexts) * (1 + (self.contexts.points.shape[1] if reduction.extra == "slopes" else 0))
             most = max(1, CLIMBED // max(1, values * self.posterior.size))
-            return _in_parts(partial(self._of, reduction), x, max(1, LARGE_BLOCK // values), most)
+            return in_parts(partial(self._of, reduction), x, max(1, LARGE_BLOCK // values), most)
         return self._of(reduction, x)
 
     def _of(self, reduction: Reduction, x: Tensor) -> Tensor:

@@ -73,12 +73,40 @@ def uniform(low: float, high: float) -> Law:
     )
 
 
+def student(place: float, scale: float) -> Law:
+    """Return Student's distribution with three degrees of freedom."""
+    root = math.sqrt(3.0)
+
+    def draw(generator: torch.Generator) -> Tensor:
+        normals = torch.randn(4, generator=generator, dtype=torch.float64)
+        return place + scale * normals[0] / (normals[1:].square().sum() / 3.0).sqrt()
+
+    def cumulative(c: Tensor) -> Tensor:
+        t = (c - place) / (scale * root)
+        return 0.5 + (t / (1.0 + t.square()) + torch.atan(t)) / math.pi
+
+    return Law(
+        lambda c: 2.0 / (math.pi * root * scale * (1.0 + ((c - place) / (scale * root)).square()).square()),
+        cumulative,
+        draw,
+    )
+
+
 def mixture(laws: Sequence[Law]) -> Law:
     """Return the mixture of several laws in equal parts."""
     return Law(
         lambda c: sum((law.density(c) for law in laws), torch.zeros_like(c)) / len(laws),
         lambda c: sum((law.cumulative(c) for law in laws), torch.zeros_like(c)) / len(laws),
         lambda generator: laws[int(torch.randint(len(laws), (1,), generator=generator))].draw(generator),
+    )
+
+
+def now_and_then(usual: Law, rare: Law, chance: float) -> Law:
+    """Return the law that is `rare` with this chance and `usual` otherwise."""
+    return Law(
+        lambda c: (1.0 - chance) * usual.density(c) + chance * rare.density(c),
+        lambda c: (1.0 - chance) * usual.cumulative(c) + chance * rare.cumulative(c),
+        lambda generator: (rare if float(_uniform(generator)) < chance else usual).draw(generator),
     )
 
 
@@ -158,6 +186,49 @@ def listed_draw(contexts: Contexts) -> Callable[[int, torch.Generator], Tensor]:
 def no_context() -> tuple[Contexts, Callable[[int, torch.Generator], Tensor]]:
     """Return the truth and the draw of a problem without contexts: one empty point."""
     return Contexts.uniform(torch.zeros(1, 0)), lambda turn, generator: torch.zeros(0, dtype=torch.float64)
+
+
+@dataclass(frozen=True)
+class Coming:
+    """One context of a problem: its quadrature, and how it is drawn."""
+
+    rule: Rule
+    draw: Callable[[torch.Generator], Tensor]
+
+
+def clipped(
+    law: Law,
+    low: float,
+    high: float,
+    panels: int,
+    *,
+    breaks: Sequence[float] = (),
+    few: int | None = None,
+    through: Callable[[Tensor], Tensor] = lambda c: c,
+) -> Coming:
+    """Return a law clipped to the bounds, then mapped by `through`; `few` is the number of Gauss nodes to keep."""
+    fine = rule(law, low, high, panels, breaks=breaks)
+    kept = fine if few is None else gauss(fine, few)
+    return Coming(
+        Rule(through(kept.nodes), kept.weights), lambda generator: through(law.draw(generator).clamp(low, high))
+    )
+
+
+def category(shares: Sequence[float]) -> Coming:
+    """Return the index of a category, drawn by these shares."""
+    weights = torch.tensor(shares, dtype=torch.float64)
+    nodes = torch.arange(len(weights), dtype=torch.float64)
+    return Coming(
+        Rule(nodes, weights), lambda generator: nodes[int(torch.multinomial(weights, 1, generator=generator))]
+    )
+
+
+def independent(sources: Sequence[Coming]) -> tuple[Contexts, Callable[[int, torch.Generator], Tensor]]:
+    """Return the truth and the draw of independent contexts."""
+    if not sources:
+        return no_context()
+    truth = every([source.rule for source in sources])
+    return truth, lambda turn, generator: torch.stack([source.draw(generator) for source in sources])
 
 
 def _uniform(generator: torch.Generator) -> Tensor:

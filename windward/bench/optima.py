@@ -1,7 +1,8 @@
 """The best decision of a known function: every one of a finite set, or many starts refined and polished.
 
 A search screens Sobol points of the unit cube, refines the best of them by batched BFGS with the function's own gradient,
-and polishes the winner by a compass search, which needs no gradient: quadratures of kinked functions have corners.
+and polishes the winner by a compass search, which needs no gradient: quadratures of kinked functions have corners. Categories
+and whole numbers are enumerated, and the best combinations searched each for itself.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import torch
 from torch import Tensor
 
 from windward.basics.errors import IncompatibleError, SolverError
-from windward.contexts import sobol
+from windward.contexts import product, sobol
 from windward.search.bfgs import Array, minimize_rows
+from windward.space.parameters import Parameter
 from windward.space.space import Space
 
 SCREEN = 4096  # a peak that holds a thousandth of the cube is met four times
@@ -23,6 +25,7 @@ STARTS = 32
 EVALUATIONS = 40  # from each start: enough to rank the hills; the best one is then climbed to the top
 LAST_EVALUATIONS = 300
 TOLERANCE = 1e-13  # of the objective's spread over the screen
+COMBINATIONS = 12  # of categories and whole numbers, in each of which real decisions are climbed
 COARSEST, FINEST = 2.0**-8, 2.0**-32  # steps of the compass, in the unit cube
 
 
@@ -40,12 +43,52 @@ def searched(name: str, worth: Callable[[Tensor], Tensor], space: Space, decisio
         with torch.no_grad():
             values = worth(decisions)
         return _checked(name, values, decisions)
-    if space.constraints or not all(parameter.continuous for parameter in space.decision.values()):
+    if space.constraints:
         raise IncompatibleError(
-            f"problem {name!r}: the search for an optimum takes real decisions without constraints; list the decisions "
+            f"problem {name!r}: the search for an optimum takes decisions without constraints; list the decisions "
             "(Problem(decisions=...)) or say what stands for the optimum (Problem(best=...))."
         )
-    return _climbed(name, worth, space)
+    if all(parameter.continuous for parameter in space.decision.values()):
+        return _climbed(name, worth, space)
+    return _mixed(name, worth, space)
+
+
+def _mixed(name: str, worth: Callable[[Tensor], Tensor], space: Space) -> Optimum:
+    """Screen every combination of categories and whole numbers; climb along the real decisions in the best ones."""
+    parameters = list(space.decision.values())
+    stepped = [place for place, parameter in enumerate(parameters) if not parameter.continuous]
+    free = [place for place, parameter in enumerate(parameters) if parameter.continuous]
+    choices = product([_options(parameters[place])[:, None] for place in stepped])
+    if not free:
+        with torch.no_grad():
+            return _checked(name, worth(choices), choices)
+
+    def joined(chosen: Tensor, real: Tensor) -> Tensor:
+        shape = torch.broadcast_shapes(chosen.shape[:-1], real.shape[:-1])  # type: ignore[no-untyped-call]
+        parts = dict(zip(stepped, chosen.expand(*shape, len(stepped)).unbind(-1), strict=True))
+        parts |= dict(zip(free, real.expand(*shape, len(free)).unbind(-1), strict=True))
+        return torch.stack([parts[place] for place in range(len(parameters))], dim=-1)
+
+    names = list(space.decision)
+    reals = Space({names[place]: parameters[place] for place in free})
+    points = sobol(len(free), max(32, 2 * SCREEN // len(choices)), torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        values = worth(joined(choices[:, None], natural(reals, points))).nan_to_num(nan=-torch.inf)
+    best = values.amax(-1).argsort(descending=True)[:COMBINATIONS]
+    found = [
+        (row, _climbed(name, lambda real, row=row: worth(joined(row, real)), reals))  # type: ignore[misc]
+        for row in choices[best]
+    ]
+    row, top = max(found, key=lambda pair: pair[1].value)
+    return Optimum(top.value, joined(row, top.decision))
+
+
+def _options(parameter: Parameter) -> Tensor:
+    """Return all values of a category, as indices, or of a whole number."""
+    if parameter.choices:
+        return torch.arange(len(parameter.choices), dtype=torch.float64)
+    assert parameter.low is not None and parameter.high is not None  # decisions have both: Space checks
+    return torch.arange(int(parameter.low), int(parameter.high) + 1, dtype=torch.float64)
 
 
 def natural(space: Space, unit: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import hashlib
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -70,8 +70,12 @@ def make_problem(case: Case, seed: int, data: Path | None, substitutes: bool = F
 
 
 @dataclass
-class _World:
-    """What nature does in each round: one draw per round and purpose, needed or not, so that methods stay paired."""
+class World:
+    """What nature does in each round: one draw per round and purpose, needed or not, so that methods stay paired.
+
+    `draw(turn)` gives the context, the noise of the value and the rounds after which it comes, None where it never does. Rounds
+    are drawn one after another.
+    """
 
     problem: Problem
     contexts: torch.Generator
@@ -79,16 +83,21 @@ class _World:
     delays: torch.Generator
 
     @staticmethod
-    def of(problem: Problem, world: str, case: str, seed: int) -> _World:
+    def of(problem: Problem, world: str, case: str, seed: int) -> World:
         streams = [
             torch.Generator().manual_seed(world_seed(world, case, seed, name))
             for name in ("contexts", "noise", "delays")
         ]
-        return _World(problem, *streams)
+        return World(problem, *streams)
 
     def draw(self, turn: int) -> tuple[Tensor, float, int | None]:
         context = self.problem.draw(turn, self.contexts)
-        noise = self.problem.noise * float(torch.randn(1, generator=self.noise, dtype=torch.float64))
+        noise = float(torch.randn(1, generator=self.noise, dtype=torch.float64))
+        tail = self.problem.tail
+        if tail is not None:  # Student's, scaled to a standard deviation of one
+            squares = torch.randn(tail, generator=self.noise, dtype=torch.float64).square().sum()
+            noise *= math.sqrt((tail - 2) / float(squares))
+        noise *= self.problem.noise
         return context, noise, 0 if self.problem.delay is None else self.problem.delay(self.delays)
 
 
@@ -101,15 +110,19 @@ def play(
     case: str,
     seed: int,
     reports: Mapping[str, Objective] | None = None,
+    horizon: int | None = None,
+    after: Callable[[int, Study], None] | None = None,
 ) -> tuple[Trace, float]:
     """Play the rounds; return what happened, and the seconds that reports took.
 
     A value is told after the ask at which it is due: a delay of 0 is told before the next ask. Contexts are revealed at
-    once. `reports` are objectives by which one of the evaluated decisions is reported after every round.
+    once. `reports` are objectives by which one of the evaluated decisions is reported after every round. The study is told the
+    `horizon`. `after(round, study)` is called at the end of every round.
     """
-    nature = _World.of(problem, world, case, seed)
+    nature = World.of(problem, world, case, seed)
     policy = among_listed(policy, problem)
-    study = Study(problem.space, policy, seed=world_seed(world, case, seed, "study") % 2**53, parts=PARTS)
+    study_seed = world_seed(world, case, seed, "study") % 2**53
+    study = Study(problem.space, policy, seed=study_seed, parts=PARTS, horizon=horizon)
     asked: list[tuple[Tensor, Tensor, float, float]] = []
     due: dict[int, list[int]] = {}
     reports = reports or {}
@@ -136,6 +149,8 @@ def play(
             for name, decision in report_decisions(study, reports).items():
                 reported[name].append(decision)
             report_seconds += time.perf_counter() - began
+        if after is not None:
+            after(turn, study)
     decisions, contexts, values, received = zip(*asked, strict=True)
     trace = Trace(
         decisions=torch.stack(decisions),

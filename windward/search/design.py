@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+import torch
 from torch import Tensor
 
 from windward.basics import arguments, streams
@@ -47,6 +48,38 @@ class Sobol:
         count = max(64, 2 ** (round + 1).bit_length())
         points = region.points(count, streams.designing(seed))
         return points[round % len(points)]
+
+
+@dataclass(frozen=True)
+class Central:
+    """The middle of every range first, then points of one scrambled Sobol sequence drawn towards it.
+
+    `count` is the number of rounds. Numbers lie in the inner `share` of each range: who pays for each trial does not begin at
+    the ends of what was declared. Categories are spread as `Sobol` spreads them.
+
+    >>> Central(3).share
+    0.6
+    """
+
+    count: int = 4
+    share: float = 0.6
+
+    def __post_init__(self) -> None:
+        arguments.whole("Central", "count", self.count, low=1)
+        arguments.number("Central", "share", self.share, low=0.0, high=1.0, open_low=True)
+
+    def rounds(self, space: Space) -> float:
+        """Return how many rounds the design lasts."""
+        return self.count
+
+    def __call__(self, round: int, region: Region, seed: int) -> Tensor:
+        low, high = region.bounds or (torch.zeros(region.space.decision_width).double(), torch.ones(1).double())
+        middle = 0.5 * (low + high)
+        share = self.share if round else 0.0
+        point = Sobol()(round, region, seed)
+        drawn = torch.where(region.numbers, middle + share * (point - middle), point)
+        inside = region.repaired(region.valid(drawn[None]))
+        return inside[0] if bool(region.feasible(inside).all()) else point
 
 
 @dataclass(frozen=True)

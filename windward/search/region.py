@@ -127,11 +127,11 @@ class Region:
         drawn = sobol(self.space.decision_width, count, generator)
         if self.bounds is not None:
             low, high = self.bounds
-            drawn = torch.where(self._numbers, low + drawn * (high - low), drawn)
+            drawn = torch.where(self.numbers, low + drawn * (high - low), drawn)
         return self.valid(drawn)
 
     @cached_property
-    def _numbers(self) -> Tensor:
+    def numbers(self) -> Tensor:
         """Which columns are numbers; `"d"` booleans."""
         mask = torch.ones(self.space.decision_width, dtype=torch.bool)
         for name, parameter in self.space.decision.items():

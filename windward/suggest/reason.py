@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import torch
+from torch import Tensor
 
-from windward.beliefs.outlook import Outlook, outlook, probability_below
+from windward.beliefs.outlook import Outlook, outlook, probability_below, worth
 from windward.objectives.protocol import Aim, Averaging
 from windward.objectives.situation import Situation
 from windward.suggest.guarded import Choice
@@ -34,7 +35,7 @@ def fitted_reason(choice: Choice, situation: Situation, aim: Aim, sign: float) -
         return Reason("status_quo" if choice.nothing_else else "learn", guards=choice.held)
     kind: Kind = "status_quo"
     if not choice.nothing_else:
-        kind = "best" if value >= _highest(situation, aim, posterior) - NEARLY * deviation else "learn"
+        kind = "learn" if _beaten(situation, aim, posterior, value + NEARLY * deviation) else "best"
     beside = _beside(found, situation, aim, sign)
     return Reason(kind, value=sign * value, deviation=deviation, status_quo=beside, guards=choice.held)
 
@@ -46,16 +47,22 @@ def known(situation: Situation) -> Posterior:
     return believed.posterior if believed.arrived is None else believed.arrived
 
 
-def _highest(situation: Situation, aim: Aim, posterior: Posterior) -> float:
-    """Return the highest value, at the posterior mean, of a decision that came back."""
+def _beaten(situation: Situation, aim: Aim, posterior: Posterior, value: float) -> bool:
+    """Return whether a decision that came back is worth more than this at the posterior mean.
+
+    An objective that is no expectation may take long: one decision is judged at a time, until one is worth more.
+    """
     tried = situation.trials.dataset.x
-    if not isinstance(aim.objective, Averaging):
-        with torch.no_grad():
-            means = posterior.means(tried, situation.contexts.points) @ situation.contexts.weights
-        tried = tried[means.argsort(descending=True)[:JUDGED]]
-    values = outlook(tried, situation, aim, posterior).value
-    finite = values[torch.isfinite(values)]
-    return float(finite.max()) if len(finite) else -math.inf
+    if isinstance(aim.objective, Averaging):
+        return _any_above(outlook(tried, situation, aim, posterior).value, value)
+    with torch.no_grad():
+        means = posterior.means(tried, situation.contexts.points) @ situation.contexts.weights
+    likely = tried[means.argsort(descending=True)[:JUDGED]]
+    return any(_any_above(worth(row[None], situation, aim, posterior), value) for row in likely)
+
+
+def _any_above(values: Tensor, value: float) -> bool:
+    return bool((values[torch.isfinite(values)] > value).any())
 
 
 def _beside(found: Outlook, situation: Situation, aim: Aim, sign: float) -> Beside | None:

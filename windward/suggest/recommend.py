@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from windward.basics import streams
 from windward.basics.errors import TrialError
@@ -37,12 +38,16 @@ def assessed(by: Base, trials: Trials, decision: Values | None = None) -> Assess
 
 
 def recommendation(found: Assessment, trials: Trials, decision: Values | None = None) -> Recommendation:
-    """Return an assessment in the user's words and units."""
+    """Return an assessment in the user's words and units, the best decision that was tried beside one that lies far from all."""
+    said, beyond = _said(found, trials, decision), beyond_tried(found.x, trials)
+    return replace(said, beyond=beyond, best_tried=_said(best_tried(found), trials)) if beyond else said
+
+
+def _said(found: Assessment, trials: Trials, decision: Values | None = None) -> Recommendation:
     seen, sign = found.situation.trials.space, trials.sign
     quantiles = tuple(sorted(sign * each for each in found.quantiles(LEVELS)))
     low, high = sorted(sign * end for end in found.interval)
     of_function, of_contexts = found.shares
-    beyond = beyond_tried(found.x, trials)
     return Recommendation(
         decision=dict(decision) if decision is not None else trials.space.decode_decision(found.x),
         value=sign * found.value,
@@ -50,8 +55,6 @@ def recommendation(found: Assessment, trials: Trials, decision: Values | None = 
         unknown_function=of_function,
         unknown_contexts=of_contexts,
         allowed_shift=_allowed_shift(found),
-        beyond=beyond,
-        best_tried=recommendation(best_tried(found), trials) if beyond else None,
         unseen=_unseen(found),
         quantiles=quantiles,
         contexts=tuple(seen.decode_context(point) for point in found.contexts.points),

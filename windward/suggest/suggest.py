@@ -12,6 +12,7 @@ from windward.objectives.protocol import Aim
 from windward.policy import Policy
 from windward.search.region import Region
 from windward.space import Value
+from windward.suggest.doubted import doubted
 from windward.suggest.guarded import check_request, chosen, designed
 from windward.suggest.prepare import Request, prepare
 from windward.suggest.reason import design_reason, fitted_reason
@@ -52,8 +53,9 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
     believed = policy.feedback(trials, policy.surrogate, request.now, request.start)
     situation = ready.believing(believed)
     aim = Aim(policy.objective, policy.objective.bind(situation))
+    situation = doubted(policy, replace(situation, aim=aim), generator)
     acquisition = policy.belief(situation, aim.reduction, generator)
-    choice = chosen(policy, acquisition, region, replace(situation, aim=aim), request, generator)
+    choice = chosen(policy, acquisition, region, situation, request, generator)
     context = policy.context_rule(choice.x, situation, generator)
     reason = fitted_reason(choice, situation, aim, trials.sign)
     found = None if context is None else context.cpu()

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from windward.contexts import Contexts
+from windward.surrogate.averages import LEAST_VARIANCE
 from windward.surrogate.kernel import KernelName, kernel_value
 from windward.surrogate.posterior import GaussianPosterior
 
@@ -80,6 +81,29 @@ class Crowd:
             found[one] = torch.cat(each)[place]
         return self.amplitude * found
 
+    @cached_property
+    def _kernels(self) -> tuple[Tensor, Tensor]:
+        """The kernel between contexts and the observations' contexts, `"T n N"`, and among contexts, `"T n n"`."""
+        return tuple(kernel_value(self.kernel, _distances(self.at, there)) for there in (self.zc, self.at))  # type: ignore[return-value]
+
+    def means(self, x: Tensor) -> Tensor:
+        """Return the mean of f at decisions `"b d"` and every context; `"T b n"`. For kernels that factorise."""
+        kx = kernel_value(self.kernel, _distances(x * self.rates, self.zx)) * self.alpha.mT
+        found = self.amplitude[..., None] * (kx @ self._kernels[0].mT) + self.mean[..., None]
+        return found * self.scale[..., None] + self.shift[..., None]
+
+    def weighted_variances(self, x: Tensor, pull: Tensor) -> Tensor:
+        """Return the variance of sum_i q_i f(x, c_i) at decisions `"b d"`, each with weights of its own `"b n"`; `"T b"`.
+
+        It is differentiable in the decisions; the weights are held. Factorising kernels alone.
+        """
+        to_seen, within = self._kernels
+        kx = kernel_value(self.kernel, _distances(x * self.rates, self.zx))
+        white = (kx * (pull @ to_seen)) @ self.inverse.mT
+        prior = self.amplitude * ((pull @ within) * pull).sum(-1)
+        variance = prior - (self.amplitude[..., None] * white).square().sum(-1)
+        return variance.clamp_min(LEAST_VARIANCE * self.amplitude) * self.scale * self.scale
+
     def averages(self, x: Tensor, other: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Return means and variances of the averages at decisions `"b d"`, less the average at `other` `"d"`; `"T b"` each."""
         x = x.to(self.rates.device)
@@ -99,12 +123,19 @@ class Crowd:
         return gap * self.scale, (variance + own - 2.0 * between).clamp_min(0.0) * self.scale * self.scale
 
 
-def crowd(posteriors: Sequence[object], contexts: Contexts) -> Crowd | None:
-    """Return the posteriors stacked; None where they are not Gaussian processes of the same data."""
+def crowd(posteriors: Sequence[object], contexts: Contexts, *, exact: bool = False) -> Crowd | None:
+    """Return the posteriors stacked; None where they are not Gaussian processes of the same data.
+
+    Where there are many contexts, some of them stand for all. Where that will not do (`exact`) all are kept, and a kernel that
+    does not factorise gives None.
+    """
     first = posteriors[0]
-    if isinstance(first, GaussianPosterior) and first.kernel != "squared_exponential":
+    factorises = isinstance(first, GaussianPosterior) and first.separable
+    if exact and not factorises:
+        return None
+    if isinstance(first, GaussianPosterior) and not factorises:
         posteriors, contexts = posteriors[::EVERY], contexts.fewer(FEW)
-    contexts = contexts.fewer(CONTEXTS)
+    contexts = contexts if exact else contexts.fewer(CONTEXTS)
     some = [one for one in posteriors if isinstance(one, GaussianPosterior)]
     if not isinstance(first, GaussianPosterior) or len(some) < len(posteriors):
         return None

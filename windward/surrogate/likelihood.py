@@ -217,10 +217,11 @@ class Likelihood:
         factor, failed = torch.linalg.cholesky_ex(k)
         sides = torch.stack([self.y, torch.ones_like(self.y)], dim=1).expand(len(thetas), -1, -1)
         solved = torch.linalg.solve_triangular(factor, sides, upper=False)
-        products = solved.mT @ solved  # "b 2 2"
-        ones = products[:, 1, 1]
-        mean = products[:, 0, 1] / ones if self.centred else torch.zeros_like(ones)
-        quadratic = products[:, 0, 0] - mean * (2.0 * products[:, 0, 1] - mean * ones)
+        whitened, unit = solved.unbind(2)
+        ones = unit.square().sum(1)
+        mean = (whitened * unit).sum(1) / ones if self.centred else torch.zeros_like(ones)
+        # A sum of squares: taken apart into products of its own, large values with a small residual could come out negative.
+        quadratic = (whitened - mean[:, None] * unit).square().sum(1)
         log_determinant = 2.0 * factor.diagonal(dim1=1, dim2=2).log().sum(1)
         return Moments(log_determinant.masked_fill(failed != 0, math.nan), quadratic, ones, mean)
 

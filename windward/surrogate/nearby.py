@@ -132,13 +132,19 @@ def _proposal(problem: Likelihood, fitted: Hyperparameters) -> tuple[Array, Arra
             quadratic = float(problem.moments(theta[None]).quadratic[0])
             scaled = replace(problem, y=problem.y * math.sqrt((ANCHOR + _freedom(problem)) / (ANCHOR + quadratic)))
         _, gradient, curvature, _ = scaled.values_and_gradients(theta[None])
-        step = np.linalg.solve(curvature[0], gradient[0] + 1.0)
-        theta = (theta + step.clip(-LONGEST, LONGEST)).clip(lows, highs)
-    return theta, WIDER * _inverse_root(curvature[0])
+        root = _inverse_root(curvature[0])
+        step = root @ (root.T @ (gradient[0] + 1.0))
+        theta = (theta + np.nan_to_num(step).clip(-LONGEST, LONGEST)).clip(lows, highs)
+    return theta, WIDER * root
 
 
 def _inverse_root(curvature: Array) -> Array:
-    """Return a root of the inverse; outcomes far from one in size may leave a curvature that rounding has made indefinite."""
+    """Return a root of the inverse; outcomes far from one in size may leave a curvature that rounding has made indefinite.
+
+    Where they leave none at all the root is one in each direction, about what the priors allow.
+    """
+    if not np.isfinite(curvature).all():
+        return np.eye(len(curvature))
     try:
         root: Array = np.linalg.inv(np.linalg.cholesky(curvature)).T
     except np.linalg.LinAlgError:

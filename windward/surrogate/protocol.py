@@ -155,8 +155,12 @@ class Widening(Protocol):
 
 @dataclass(frozen=True)
 class Believed:
-    """The posterior a policy believes, and the inputs of its patience window (for widths that grow with them)."""
+    """The posterior a policy believes, and the inputs of its patience window (for widths that grow with them).
+
+    `imagined` are the decisions and contexts whose values were imagined, so that the same can be imagined under others.
+    """
 
     posterior: Posterior
     recent: tuple[Tensor, Tensor] | None = None
     arrived: Posterior | None = None  # before anything was imagined: what the next suggestion can start from
+    imagined: tuple[Tensor, Tensor] | None = None

@@ -1,6 +1,6 @@
 """Every problem of the papers, by name, and wrappers that change the world around one."""
 
-from windward.bench.problems import expectations, nguyen, portfolio, simulated, tay, verma
+from windward.bench.problems import drawn, expectations, invented, nguyen, portfolio, simulated, tay, verma
 from windward.bench.problems.delays import Fixed, Lossy, Poisson
 from windward.bench.problems.registry import Data, entry, problem, problems, register
 from windward.bench.problems.wrappers import Delayed, Noisy, Shifted
@@ -13,8 +13,10 @@ __all__ = [
     "Noisy",
     "Poisson",
     "Shifted",
+    "drawn",
     "entry",
     "expectations",
+    "invented",
     "nguyen",
     "portfolio",
     "problem",

@@ -1,0 +1,89 @@
+"""Searching near what has come back: around the best decisions so far, not over the whole space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from windward.basics import arguments
+from windward.basics.errors import ArgumentError
+from windward.basics.speech import shown
+from windward.search.acquisition import Acquisition, limited, values_of
+from windward.search.multistart import MultiStart
+from windward.search.region import Region
+from windward.space.space import Space
+
+
+@dataclass(frozen=True)
+class NearBest:
+    """Search around the best decisions that have come back: no number moves farther than `reach` of its range from one.
+
+    The best are the `of` that the acquisition itself ranks highest among those that came back, half a reach apart from each
+    other at least. Where few results are in, a model promises most in the corners of the space, where it knows least;
+    those promises seldom hold. The box around the best moves with every better decision, so no optimum is out of reach
+    for good. Whole numbers and categories move freely. Until something has come back the whole space is searched, each time by
+    `search`.
+
+    >>> NearBest(0.1).reach
+    0.1
+    """
+
+    reach: float = 0.25
+    of: int = 2
+    search: MultiStart = field(default_factory=lambda: MultiStart(screen=256, starts=4), kw_only=True)
+
+    def __post_init__(self) -> None:
+        arguments.number("NearBest", "reach", self.reach, low=0.0, high=1.0, open_low=True)
+        arguments.whole("NearBest", "of", self.of, low=1)
+        if not isinstance(self.search, MultiStart):
+            raise ArgumentError(
+                f"NearBest(search={shown(self.search)}): give MultiStart(...), which searches each box."
+            )
+
+    @property
+    def apart(self) -> float:
+        """How far it keeps from pending decisions, as a share of the cube's diagonal."""
+        return self.search.apart
+
+    def most_decisions(self, space: Space) -> int:
+        """Return how many decisions it holds at once at most."""
+        return self.search.most_decisions(space)
+
+    def lowered(self, space: Space, seen: int, most: int) -> str | None:
+        """Return how to write it so that it holds at most `most` decisions."""
+        return self.search.lowered(space, seen, most)
+
+    def __call__(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> Tensor:
+        boxes = self._boxes(acquisition, region)
+        if not boxes:
+            return self.search(acquisition, region, generator)
+        found = torch.stack([self.search(acquisition, box, generator) for box in boxes])
+        if len(found) == 1:
+            return found[0]
+        return found[values_of(limited(acquisition).value, found).argmax()]
+
+    def _boxes(self, acquisition: Acquisition, region: Region) -> list[Region]:
+        """Return the region narrowed around each of the best decisions; none where nothing has come back."""
+        hints = region.hints
+        if hints is None or len(hints) == 0 or not bool(region.continuous.any()):
+            return []
+        hints = region.repaired(region.valid(hints))
+        hints = hints[region.feasible(hints)]
+        moving, middles = region.continuous, list[Tensor]()
+        for place in values_of(limited(acquisition).value, hints).argsort(descending=True).tolist():
+            if all(bool((hints[place] - other).abs()[moving].max() > 0.5 * self.reach) for other in middles):
+                middles.append(hints[place])
+            if len(middles) == self.of:
+                break
+        return [self._around(middle, region, hints) for middle in middles]
+
+    def _around(self, middle: Tensor, region: Region, hints: Tensor) -> Region:
+        """Return the region within reach of a decision `"d"`, with the hints that lie there."""
+        low, high = region.bounds or (torch.zeros_like(middle), torch.ones_like(middle))
+        moving = region.continuous
+        low = torch.where(moving, torch.maximum(low, middle - self.reach), low)
+        high = torch.where(moving, torch.minimum(high, middle + self.reach), high)
+        box = replace(region, low=low, high=high)
+        return replace(box, hints=hints[box.feasible(hints)])
