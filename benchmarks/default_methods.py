@@ -11,9 +11,9 @@ from functools import partial
 
 import windward as ww
 from windward import papers
-from windward.auto import default_policy
 from windward.bench.problem import Problem
 from windward.contexts import Contexts
+from windward.default import auto
 from windward.objectives import Objective
 
 Method = Callable[[Problem], ww.Policy]
@@ -28,7 +28,7 @@ METHODS: dict[str, Method] = {
     "stable_opt": lambda problem: papers.stable_opt(),
     "wdrbo": lambda problem: papers.wdrbo(),
     "random": lambda problem: papers.random(),
-    "default": lambda problem: default_policy(problem.space),  # what a study has that names no policy
+    "default": lambda problem: auto(),  # what a study has that names no policy
 }
 # Methods whose studies are told the horizon.
 TOLD: set[str] = set()

@@ -181,7 +181,8 @@ def _by_the_fit(base: Base, policy: Policy, caution: float) -> Tensor:
     evaluated = situation.trials.dataset.x
     if policy.report.candidates == "evaluated":
         return evaluated[acquisition(evaluated).argmax()].cpu()
-    return policy.maximize(acquisition, Region(situation.trials.space, hints=evaluated.cpu()), generator)
+    region = Region(situation.trials.space, hints=evaluated.cpu(), results=len(evaluated))
+    return policy.maximize(acquisition, region, generator)
 
 
 def _guarded(x: Tensor, situation: Situation, reduction: Reduction) -> Tensor:
