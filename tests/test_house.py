@@ -15,9 +15,10 @@ import torch
 from helpers import SHOP, quadratic
 
 import windward as ww
-from windward import plots
+from windward import plots, testing
 from windward.objectives.protocol import Bound
 from windward.parts import OWN_PARTS
+from windward.policy import _KINDS
 from windward.present.plots.view import view
 from windward.present.report import report_html
 from windward.search.region import Region
@@ -59,6 +60,45 @@ def test_an_objective_that_cannot_turn_is_refused_where_a_study_minimizes():
     with pytest.raises(ww.IncompatibleError, match="oriented"):
         study.use(replace(study.policy, report=ww.Report(Shortfall(0.4))))
     assert study.policy.report == ww.Report()
+
+
+@dataclass(frozen=True)
+class Told:
+    """A feedback that does not say how it turns."""
+
+    fills_pending: ClassVar[bool] = False
+    patience: ClassVar[None] = None
+
+    def dataset(self, trials):
+        return ww.Ignore().dataset(trials)
+
+    def __call__(self, trials, surrogate, now, start):
+        return ww.Ignore()(trials, surrogate, now, start)
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A guard that does not say how it turns."""
+
+    title: ClassVar[str] = "fixed"
+    needs_status_quo: ClassVar[bool] = False
+
+    def check(self, objective, space, sign):
+        return None
+
+    def __call__(self, situation):
+        return ww.Limits.anywhere(situation.trials.space)
+
+    def sentence(self, speech):
+        return "Nothing moves."
+
+
+def test_a_feedback_or_a_guard_that_cannot_turn_is_refused_too():
+    wanting = (ww.Policy(context_model=ww.Empirical(), **part) for part in ({"feedback": Told()}, {"guard": Fixed()}))
+    for policy in wanting:
+        assert ww.Study(SHOP, policy, parts=[Told, Fixed]).direction == "maximize"
+        with pytest.raises(ww.IncompatibleError, match=r"(Told|Fixed)\(\): a study that minimizes .* oriented\(self"):
+            ww.Study(SHOP, policy, parts=[Told, Fixed], direction="minimize")
 
 
 def test_an_objective_of_ones_own_turns_with_the_study():
@@ -349,3 +389,15 @@ def test_no_module_is_named_like_another_files_function():
                 if isinstance(node, ast.FunctionDef) and node.name in {one.stem for one in files} - {path.stem}:
                     wrong.append(f"{path.relative_to(PACKAGE)}: {node.name}")
     assert wrong == []
+
+
+def test_every_kind_of_part_has_laws_and_a_skeleton():
+    """A suite in `windward.testing`, and on the page on extending a section that calls it."""
+    page = (PACKAGE.parent / "docs" / "extending.md").read_text()
+    kinds = {kind.__name__ for name, (kind, _) in _KINDS.items() if name != "report"}
+    for kind in (*sorted(kinds), "Divergence", "Parameter", "Scaling", "Journal"):
+        words = re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower()
+        assert f"check_{words}" in testing.__all__
+        section = re.search(rf"^## An? {words.replace('_', ' ')}\b.*?^## ", page, re.MULTILINE | re.DOTALL)
+        assert section and f"testing.check_{words}(" in section[0] and "@dataclass" in section[0], kind
+    assert len(testing.__all__) == len(kinds) + 4
