@@ -16,6 +16,7 @@ import windward as ww
 from windward import search
 from windward.search.grid import OverGrid
 from windward.search.multistart import MultiStart, spread_best
+from windward.search.near import NearBest
 from windward.search.region import LEAST_DISTANCE, Region
 from windward.testing import check_maximizer
 
@@ -29,7 +30,7 @@ def bump(center, sharpness=20.0):
     return lambda x: torch.exp(-sharpness * (x - center).square().sum(-1))
 
 
-MAXIMIZERS = [MultiStart(), MultiStart(screen=64, starts=2, evaluations=40), OverGrid()]
+MAXIMIZERS = [MultiStart(), MultiStart(screen=64, starts=2, evaluations=40), NearBest(), OverGrid()]
 
 
 @pytest.mark.parametrize("maximizer", MAXIMIZERS, ids=repr)
