@@ -8,6 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from windward.basics import streams
 from windward.beliefs.scores import length
 from windward.contexts import Contexts, Judging
 from windward.objectives.protocol import Displaying, Reduction
@@ -171,8 +172,7 @@ def best_of(base: Base, policy: Policy) -> Tensor:
 
 def _by_the_fit(base: Base, policy: Policy, caution: float) -> Tensor:
     """Return the best decision by the posterior mean less `caution` deviations, among the policy's candidates; `"d"`."""
-    generator = torch.Generator()
-    generator.set_state(base.state)
+    generator = streams.resumed(base.state)
     situation, reduction = base.situation, base.reduction
     if caution > 0.0:
         acquisition = careful(caution, policy.reported, situation, reduction)
