@@ -100,6 +100,7 @@ def robust_methods(kind: str) -> dict[str, Method]:
         "upper_1.0": partial(upper, kind, 1.0),
         "upper_0.5": partial(upper, kind, 0.5),
         "thompson": partial(thompson, kind),
+        "auto": lambda problem: ww.auto(objective(kind, problem)),
         **{name: METHODS[name] for name in ("sbo_kde", "drbo_kde", "stable_opt", "wdrbo", "random")},
     }
     if kind == "wasserstein":  # the papers' methods, told the radius in place of their own
