@@ -11,9 +11,9 @@ from functools import partial
 
 import windward as ww
 from windward import papers
-from windward.auto import default_policy
 from windward.bench.problem import Problem
 from windward.contexts import Contexts
+from windward.default import auto
 from windward.objectives import Objective
 
 Method = Callable[[Problem], ww.Policy]
@@ -28,7 +28,7 @@ METHODS: dict[str, Method] = {
     "stable_opt": lambda problem: papers.stable_opt(),
     "wdrbo": lambda problem: papers.wdrbo(),
     "random": lambda problem: papers.random(),
-    "default": lambda problem: default_policy(problem.space),  # what a study has that names no policy
+    "default": lambda problem: auto(),  # what a study has that names no policy
 }
 # Methods whose studies are told the horizon.
 TOLD: set[str] = set()
@@ -100,6 +100,7 @@ def robust_methods(kind: str) -> dict[str, Method]:
         "upper_1.0": partial(upper, kind, 1.0),
         "upper_0.5": partial(upper, kind, 0.5),
         "thompson": partial(thompson, kind),
+        "auto": lambda problem: ww.auto(objective(kind, problem)),
         **{name: METHODS[name] for name in ("sbo_kde", "drbo_kde", "stable_opt", "wdrbo", "random")},
     }
     if kind == "wasserstein":  # the papers' methods, told the radius in place of their own

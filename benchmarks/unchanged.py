@@ -3,7 +3,8 @@
 `record` asks and recommends through `Study` alone, so that it runs with any version: every method of the papers on Ackley
 2+1, Branin 2+2 and Hartmann 5+1 with 30, 100 and 600 observations, with the Matern kernel and on grids too, and a few small
 studies with whole numbers, categories, constraints, given contexts, trials that are pending or lost, and a value that is to
-be small. `compare` counts what is the same, and names what is not. Both records must come from one machine.
+be small. `compare` counts what is the same, and names what is not. Both records must come from one machine. Recommendations
+take most of the time; `--recommended` without sizes leaves them out.
 
     python benchmarks/unchanged.py record after.json
     git worktree add ../before COMMIT
@@ -70,15 +71,15 @@ def variants(name: str) -> Iterator[tuple[str, ww.Policy]]:
             yield f"{label}+grid", replace(policy, maximize=ww.OverGrid(9 if name.startswith("hartmann") else 33))
 
 
-def of_papers(name: str, size: int, policy: ww.Policy) -> Answers:
+def of_papers(name: str, size: int, policy: ww.Policy, advised: bool) -> Answers:
     """Return what a method says after `size` observations."""
     history = observed(name, size, 0)
     study = ww.Study(history.space, policy, seed=1, direction="maximize")
     study.add_many([ww.Past(dict(t.decision), float(t.value or 0.0), dict(t.context)) for t in history])
-    return asked(study, advised=size in RECOMMENDED)
+    return asked(study, advised=advised)
 
 
-def small(kind: str) -> Answers:
+def small(kind: str, advised: bool) -> Answers:
     """Return what a small study of this kind says."""
     space = ww.Space(
         decision={
@@ -113,27 +114,27 @@ def small(kind: str) -> Answers:
     ask: dict[str, Any] = {}
     if kind == "given":
         ask = {"context": {"day": "weekend"}, "fix": {"trucks": 2}}
-    return asked(study, advised=True, **ask)
+    return asked(study, advised=advised, **ask)
 
 
 KINDS = ("mixed", "constrained", "wasserstein", "target", "samples", "censored", "given")
 
 
-def cases(sizes: tuple[int, ...]) -> Iterator[tuple[str, Callable[[], Answers]]]:
+def cases(sizes: tuple[int, ...], recommended: tuple[int, ...]) -> Iterator[tuple[str, Callable[[], Answers]]]:
     """Yield what is to be recorded."""
     for kind in KINDS:
-        yield f"small {kind}", partial(small, kind)
+        yield f"small {kind}", partial(small, kind, bool(recommended))
     for size in sizes:
         for name in PROBLEMS:
             for label, policy in variants(name):
                 if size < 600 or not label.endswith("+matern") or label.startswith("sbo_kde"):
-                    yield f"{name} {size} {label}", partial(of_papers, name, size, policy)
+                    yield f"{name} {size} {label}", partial(of_papers, name, size, policy, size in recommended)
 
 
-def record(out: Path, sizes: tuple[int, ...]) -> None:
+def record(out: Path, sizes: tuple[int, ...], recommended: tuple[int, ...]) -> None:
     """Write what the code at hand says; what is there already is kept, so that a run can go on."""
     made: dict[str, Answers] = json.loads(out.read_text()) if out.exists() else {}
-    for key, case in cases(sizes):
+    for key, case in cases(sizes, recommended):
         if key in made:
             continue
         began = time.perf_counter()
@@ -162,6 +163,9 @@ def main() -> None:
     recording = commands.add_parser("record", help="ask the code at hand")
     recording.add_argument("out", type=Path)
     recording.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
+    recording.add_argument(
+        "--recommended", type=int, nargs="*", default=list(RECOMMENDED), help="of these sizes recommendations too"
+    )
     comparing = commands.add_parser("compare", help="say what differs")
     comparing.add_argument("before", type=Path)
     comparing.add_argument("after", type=Path)
@@ -170,7 +174,7 @@ def main() -> None:
     if arguments.command == "compare":
         sys.exit(min(1, compare(arguments.before, arguments.after)))
     print(f"windward at {Path(ww.__file__).parent}")
-    record(arguments.out, tuple(arguments.sizes))
+    record(arguments.out, tuple(arguments.sizes), tuple(arguments.recommended))
 
 
 if __name__ == "__main__":

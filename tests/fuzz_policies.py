@@ -147,6 +147,7 @@ def _belief(chance: Random, objective: Any, feedback: Any) -> Any:
     delayed = (ww.delayed_width(),) if any_one or isinstance(feedback, ww.Censor) else ()
     width = chance.choice((0.0, 1.0, 1.5, ww.HuangWidth(1), ww.MicheliWidth(), *delayed))
     beliefs = [ww.Thompson(width), ww.Thompson(), ww.PosteriorMean()]
+    beliefs += [ww.OverallConfidence(width, chance.choice((1, 4))), ww.OverallConfidence(doubts=4)]
     if any_one or objective.monotone:
         beliefs += [ww.UpperConfidence(width), ww.UpperConfidence(width), ww.UpperConfidence()]
     if any_one or isinstance(objective, ww.Expected):
@@ -183,10 +184,17 @@ def _maximizer(chance: Random) -> Any:
     if chance.random() < 0.15:
         return ww.OverGrid(chance.randint(2, 5))
     apart = chance.choice((0.0, 0.0125, 0.0125, 0.2))
-    return ww.MultiStart(chance.randint(1, 48), chance.randint(1, 3), chance.choice((1, 5, 8)), apart=apart)
+    search = ww.MultiStart(chance.randint(1, 48), chance.randint(1, 3), chance.choice((1, 5, 8)), apart=apart)
+    if chance.random() < 0.25:
+        return ww.NearBest(
+            chance.choice((1e-6, 0.25, 1.0)), chance.randint(1, 3), chance.choice((0, 3, 30)), search=search
+        )
+    return search
 
 
 def _design(chance: Random) -> Any:
+    if chance.random() < 0.2:
+        return ww.Central(chance.choice((1, 2, 4)), chance.choice((0.1, 0.6, 1.0)))
     return ww.RandomDesign() if chance.random() < 0.05 else ww.Sobol(chance.choice((0, 1, 2, 3, 4)))
 
 
@@ -253,6 +261,12 @@ BAD_PARTS: tuple[Callable[[], object], ...] = (
     lambda: ww.MultiStart(0),
     lambda: ww.MultiStart(tolerance=0.0),
     lambda: ww.OverGrid(1),
+    lambda: ww.NearBest(0.0),
+    lambda: ww.NearBest(search=ww.OverGrid(3)),
+    lambda: ww.Central(0),
+    lambda: ww.Central(3, 1.5),
+    lambda: ww.OverallConfidence(-1.0),
+    lambda: ww.OverallConfidence(doubts=0),
     lambda: ww.Sobol(-1),
     lambda: ww.LargestStep(-0.1),
     lambda: ww.LargestStep({"x": -1.0}),

@@ -448,11 +448,13 @@ def test_another_process_recommends_the_same(tmp_path):
     assert study.snapshot().comparison("test", None, None) == again.compare()
 
 
-def test_decisions_that_were_all_done_beyond_the_bounds():
-    """The best tried decision is then shown at the bound; it is not looked at for what lies beyond it again."""
-    study = ww.Study(ww.Space({"order": ww.Real(0, 1)}), ww.papers.gp_ucb(), name="beyond")
-    for place in range(6):
-        asked = study.ask()
-        study.tell(asked.id, float(place % 3), decision={"order": 1.5 + 0.1 * place})
-    found = study.recommend()
-    assert found.beyond and found.best_tried is not None and found.best_tried.beyond == ()
+def test_what_was_tried_is_what_the_policy_sees():
+    """Without contexts a value counts that waits for its context; where it was tried is then no unknown place."""
+    study = ww.Study(SHOP, policy(context_model=ww.NoContext(), design=ww.Sobol(2)), name="waiting")
+    study.add_many([ww.Past({"order": 0.1}, 1.0, {"demand": 0.5}), ww.Past({"order": 0.15}, 1.2, {"demand": 0.4})])
+    late = study.ask(fix={"order": 0.9})
+    study.tell(late.id, 9.0)
+    found = study.assess({"order": 0.9})
+    assert found.beyond == () and found.best_tried is None
+    far = study.assess({"order": 0.55})
+    assert far.beyond == () or far.best_tried.decision == {"order": pytest.approx(0.9)}

@@ -11,6 +11,7 @@ import torch
 from helpers import seen
 
 import windward as ww
+from windward import contexts as room
 from windward.contexts import Contexts, bandwidths, conditional_weights, mixture_quantiles
 from windward.testing import check_context_model
 
@@ -22,6 +23,22 @@ COUNTS = ww.Space({"x": ww.Real(0, 1)}, {"visits": ww.Integer(0, 20)})
 NONE = ww.Space({"x": ww.Real(0, 1)})
 
 MODELS = [ww.Empirical(), ww.KernelDensity(), ww.KernelDensity(64), ww.Box(), ww.Box(2.0, 100), ww.Grid(), ww.Grid(9)]
+
+# Of one context, and of none.
+OTHERS = [
+    ww.Known({"c": [0.1, 0.2, 0.7]}, weights=[0.2, 0.3, 0.5]),
+    ww.Known(distributions={"c": ww.Distribution("burr12", {"c": 2, "d": 20})}, count=64),
+    ww.NoContext(),
+]
+
+
+@pytest.mark.parametrize("model", OTHERS, ids=["points", "distributions", "none"])
+def test_the_laws_of_models_that_learn_no_distribution(model):
+    check_context_model(model, ONE)
+
+
+def test_no_model_is_left_out():
+    assert {kind for kind in room.PARTS if "blind" in dir(kind)} == {type(model) for model in [*MODELS, *OTHERS]}
 
 
 def contexts_of(model, space, contexts, given=None, seed=0):

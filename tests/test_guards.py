@@ -12,6 +12,7 @@ import torch
 from helpers import FAST, SHOP, policy, quadratic
 
 import windward as ww
+from windward import rules
 from windward.basics.codec import encode
 from windward.contexts import Unknown
 from windward.journal import Draft
@@ -50,6 +51,10 @@ GUARDS = [
 @pytest.mark.parametrize("guard", GUARDS, ids=repr)
 def test_the_laws_of_guards(guard):
     check_guard(guard)
+
+
+def test_no_guard_is_left_out():
+    assert {kind for kind in rules.PARTS if "needs_status_quo" in dir(kind)} == {type(guard) for guard in GUARDS}
 
 
 def test_the_laws_find_guards_that_break_them():

@@ -13,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windward as ww
+from windward import search
 from windward.search.grid import OverGrid
 from windward.search.multistart import MultiStart, spread_best
+from windward.search.near import NearBest
 from windward.search.region import LEAST_DISTANCE, Region
 from windward.testing import check_maximizer
 
@@ -28,12 +30,17 @@ def bump(center, sharpness=20.0):
     return lambda x: torch.exp(-sharpness * (x - center).square().sum(-1))
 
 
-@pytest.mark.parametrize(
-    "maximizer", [MultiStart(), MultiStart(screen=64, starts=2, evaluations=40), OverGrid()], ids=repr
-)
+MAXIMIZERS = [MultiStart(), MultiStart(screen=64, starts=2, evaluations=40), NearBest(), OverGrid()]
+
+
+@pytest.mark.parametrize("maximizer", MAXIMIZERS, ids=repr)
 def test_laws(maximizer):
     """A decision of the region, as good as many others, the same for the same generator."""
     check_maximizer(maximizer)
+
+
+def test_no_maximizer_is_left_out():
+    assert {kind for kind in search.PARTS if "most_decisions" in dir(kind)} == {type(each) for each in MAXIMIZERS}
 
 
 # -- MultiStart ----------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from helpers import SHOP, quadratic, told
 
 import windward as ww
 from windward import papers
-from windward.auto import default_policy
 from windward.parts import OWN_PARTS
 from windward.search.region import Region
 from windward.suggest.prepare import Request
@@ -117,7 +116,7 @@ def test_a_policy_that_does_not_go_with_the_space_is_refused():
     study = ww.Study(free)
     with pytest.raises(ww.IncompatibleError, match="describes the contexts"):
         study.use(ww.Policy(context_model=ww.Known({"demand": [1.0]})))
-    assert study.policy == default_policy(free)
+    assert study.policy == ww.auto()
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 import torch
@@ -187,6 +189,14 @@ def test_two_decisions_and_categories():
     assert bars.x[0] == "sun" and bars.y[0] == pytest.approx(mass) and sum(bars.y) == pytest.approx(1.0)
     with pytest.raises(ww.ArgumentError, match="'dose', 'visits', 'route'"):
         plots.landscape(made, "price")
+
+
+def test_every_figure_is_listed_and_explained():
+    """`FIGURES` is the list that the report, the page and the service show; it leaves no figure out."""
+    assert set(plots.FIGURES) == set(plots.__all__) - {"FIGURES", "png"}
+    assert all(draw is getattr(plots, name) for name, draw in plots.FIGURES.items())
+    page = (Path(__file__).parents[1] / "docs" / "plots.md").read_text()
+    assert set(re.findall(r"^`(\w+)\(study", page, re.MULTILINE)) == set(plots.FIGURES)
 
 
 def map_all(made):

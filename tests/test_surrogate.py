@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windward as ww
+from windward import surrogate
 from windward.contexts import Contexts
 from windward.policy import Policy
 from windward.suggest.prepare import Request
@@ -94,6 +95,10 @@ def test_leading_shapes(generator):
 def test_laws(kernel, fixed):
     """Marginals, means, samples, paths, averages, derivatives and conditioning tell of one posterior."""
     check_surrogate(GaussianProcess(kernel, fixed=fixed))
+
+
+def test_no_surrogate_is_left_out():
+    assert {kind for kind in surrogate.PARTS if "due" in dir(kind)} == {GaussianProcess}
 
 
 def test_path_is_one_function(generator):

@@ -20,6 +20,7 @@ from windward.beliefs.beliefs import ExpectedImprovement, PosteriorMean, Thompso
 from windward.beliefs.overall import OverallConfidence
 from windward.beliefs.widths import DelayedWidth, HuangWidth, MicheliWidth, delayed_width
 from windward.contexts import Box, Contexts, Distribution, Empirical, Grid, KernelDensity, Known, NoContext, Unknown
+from windward.default import auto
 from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein, WorstCase
 from windward.feedback import Censor, Hallucinate, Ignore
 from windward.journal import MemoryJournal, delete_study, studies
@@ -159,6 +160,7 @@ __all__ = [
     "WindwardError",
     "WorstCase",
     "__version__",
+    "auto",
     "delayed_width",
     "delete_study",
     "divergences",

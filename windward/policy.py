@@ -13,9 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-import torch
-
-from windward.basics import arguments, budget
+from windward.basics import arguments, budget, streams
 from windward.basics.errors import ArgumentError, IncompatibleError
 from windward.basics.speech import shown
 from windward.beliefs.beliefs import Belief, PosteriorMean, UpperConfidence
@@ -137,7 +135,7 @@ class Policy:
         """
         self.oriented(sign)
         self.guard.check(self.objective, space, sign)
-        trials, generator = self.view(Trials(space)), torch.Generator().manual_seed(0)
+        trials, generator = self.view(Trials(space)), streams.fixed()
         asked, advised = (self, self.sizes(trials)), (self.reporting, self.reporting.sizes(trials, samples=SAMPLES))
         for one, other in ((asked, advised), (advised, asked)):
             budget.check(

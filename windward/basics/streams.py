@@ -6,7 +6,9 @@
     2**40               the design: one sequence for all of its rounds
     2**40 + 1 upward    the rounds of a design that draws from a list
 
-The bands of a figure have the seed itself. What is the same in every study has `fixed`.
+The bands of a figure, and the points where a guard is tried, have the seed itself. What is the same in every study has `fixed`.
+What must come again, such as the draws of f that two decisions are compared on, has `repeated`, by a seed that was drawn from
+one of these streams. The worlds of the bench have streams of their own, and so have the suites of `windward.testing`.
 """
 
 from __future__ import annotations
@@ -49,6 +51,23 @@ def listing(seed: int, round: int) -> torch.Generator:
 def drawing(seed: int) -> torch.Generator:
     """Return the generator of a figure's bands: the same draws everywhere in it."""
     return generator(seed)
+
+
+def trying(seed: int) -> torch.Generator:
+    """Return the generator of the points where it is tried whether a guard forbids anything."""
+    return generator(seed)
+
+
+def repeated(seed: int) -> torch.Generator:
+    """Return a generator that draws the same whenever it is asked for, by a seed that another stream drew."""
+    return generator(seed)
+
+
+def resumed(state: torch.Tensor) -> torch.Generator:
+    """Return a generator that goes on from the state of another one."""
+    found = generator(0)
+    found.set_state(state)
+    return found
 
 
 def fixed() -> torch.Generator:

@@ -151,17 +151,26 @@ def play(
             report_seconds += time.perf_counter() - began
         if after is not None:
             after(turn, study)
+    return _trace(asked, arrived, ask_seconds, reported), report_seconds
+
+
+def _trace(
+    asked: Sequence[tuple[Tensor, Tensor, float, float]],
+    arrived: Sequence[int],
+    seconds: Sequence[float],
+    reported: Mapping[str, Sequence[Tensor]],
+) -> Trace:
+    """Return what happened: each round's decision, context, value and what was received of it."""
     decisions, contexts, values, received = zip(*asked, strict=True)
-    trace = Trace(
+    return Trace(
         decisions=torch.stack(decisions),
         contexts=torch.stack(contexts),
         values=torch.tensor(values, dtype=torch.float64),
         received=torch.tensor(received, dtype=torch.float64),
         arrived=torch.tensor(arrived),
-        seconds=torch.tensor(ask_seconds, dtype=torch.float64),
-        reports={name: torch.stack(rows) for name, rows in reported.items()},
+        seconds=torch.tensor(seconds, dtype=torch.float64),
+        reports={name: torch.stack(list(rows)) for name, rows in reported.items()},
     )
-    return trace, report_seconds
 
 
 def dropped(policy: Policy, trial: Trial) -> bool:

@@ -19,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from windward import papers
+from windward.basics import streams
 from windward.basics.errors import MissingDependency
 from windward.policy import Policy
 from windward.space.parameters import Real
@@ -66,9 +67,7 @@ def run_demo(rounds: int, seed: int, output: Path, *, quiet: bool = False) -> di
     console = Console(quiet=quiet)
     result: dict[str, Any] = {"rounds": rounds, "optimum": {"order": best_order()}}
     space = Space(decision={"order": Real(0, 1)}, context={"demand": Real(0, 1)})
-    demands = [
-        demand_at(q) for q in torch.rand(rounds, generator=torch.Generator().manual_seed(seed)).double().tolist()
-    ]
+    demands = [demand_at(q) for q in torch.rand(rounds, generator=streams.generator(seed)).double().tolist()]
     optimum = best_order()
     console.print(
         f"A newsvendor orders stock each morning, then sees the demand and the day's profit. {rounds} days, demand "

@@ -162,10 +162,10 @@ def declare(study: str, status_quo: tuple[str, ...], horizon: int | None, journa
     \b
     Example: windward declare shop --status-quo price=3.8 --horizon 60
     """
-    from windward.study import standing
+    from windward.study.standing import declare_standing
 
     log = opened_log(study, journal)
-    standing.declare(log, status_quo=typed("decision", log.space.decision, status_quo), horizon=horizon)
+    declare_standing(log, status_quo=typed("decision", log.space.decision, status_quo), horizon=horizon)
     if as_json:
         echo_json({"study": study, "status_quo": log.history.status_quo, "horizon": log.history.horizon})
     else:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from windward.basics import streams
 from windward.contexts.density import conditional_weights, space_filling_order
 from windward.contexts.weighted import Contexts, Unknown, reach, scatter
 from windward.space.space import Given, Space
@@ -53,7 +54,7 @@ def seen_and_unseen(
     if far and not elsewhere:
         edges = _farther(space, seen, *edges)
     count = elsewhere or UNSEEN_POINTS
-    unseen = torch.where(given.known, given.values, scatter(space, *edges, count, torch.Generator().manual_seed(0)))
+    unseen = torch.where(given.known, given.values, scatter(space, *edges, count, streams.fixed()))
     others = torch.full((count,), UNSEEN_MASS / count, dtype=torch.float64)
     if len(seen) == 0:
         return with_unknown(unseen, others)

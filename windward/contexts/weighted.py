@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from windward.basics import streams
 from windward.basics.errors import ArgumentError
 from windward.basics.speech import shown
 from windward.space.parameters import Parameter
@@ -275,7 +276,7 @@ def with_elsewhere(contexts: Contexts, space: Space, seen: Tensor, given: Given,
     edges = reach(space, seen)
     if count == 0 or edges is None:
         return contexts
-    points = scatter(space, *edges, count, torch.Generator().manual_seed(0))
+    points = scatter(space, *edges, count, streams.fixed())
     points = torch.where(given.known, given.values, points)
     return Contexts(
         torch.cat([contexts.points, points]),

@@ -14,12 +14,12 @@ from datetime import UTC, datetime
 from typing import Any, Literal, NewType, Protocol, TypeVar
 
 from windward.basics import arguments
-from windward.basics.codec import Table, decode
+from windward.basics.codec import Table, decode, table_of
 from windward.basics.errors import JournalError, WindwardError
 from windward.journal.events import Draft, Event
 from windward.journal.fingerprints import fingerprint
 from windward.journal.upcast import readable, upcast, why
-from windward.space import Categorical, Integer, Linear, Real
+from windward.space import PARTS as SPACE_PARTS
 from windward.space.parameters import Value
 from windward.space.space import Space, accepted_before
 from windward.trials.ledger import Ledger
@@ -37,10 +37,6 @@ SET_ASIDE = "set_aside"
 GOALS = ("maximize", "minimize")
 # What is told, in a study that does not name it.
 OUTCOME = "value"
-
-
-# The parts that a space is made of.
-SPACE_PARTS = {kind.__name__: kind for kind in (Space, Real, Integer, Categorical, Linear)}
 
 
 class Reader(Protocol):
@@ -64,7 +60,7 @@ class Reader(Protocol):
 class SpaceReader:
     """Reads spaces alone, and leaves policies and fits as they are: enough to tell a value."""
 
-    table: Table = field(default_factory=lambda: Table(SPACE_PARTS))
+    table: Table = field(default_factory=lambda: table_of(SPACE_PARTS))
 
     def policy(self, body: Any) -> object:
         """Leave a policy as it is."""

@@ -25,7 +25,7 @@ from windward.space import Space, Value
 from windward.suggest.assess import Assessment, Base
 from windward.suggest.checked import ModelCheck
 from windward.suggest.compare import compared
-from windward.suggest.model_check import checked
+from windward.suggest.model_check import checked_model
 from windward.suggest.prepare import Request
 from windward.suggest.recommend import assessed, base, recommendation
 from windward.suggest.settled import gap_at, share_within
@@ -167,7 +167,7 @@ class Snapshot:
         posterior, found = self.kept.of_check(self.revision)
         if found is None:
             request = Request(now=self.now, seed=self.seed, memory=self.memory)
-            posterior, found = checked(call, self.policy, self.trials, request, posterior)
+            posterior, found = checked_model(call, self.policy, self.trials, request, posterior)
             self.kept.keep_check(self.revision, posterior, found)
         return found
 

@@ -18,13 +18,12 @@ from windward.space.space import Space
 
 @dataclass(frozen=True)
 class NearBest:
-    """Search around the best decisions that have come back: no number moves farther than `reach` of its range from one.
+    """Search around the best decisions that have come back while there are few: no number moves far from one of them.
 
-    The best are the `of` that the acquisition itself ranks highest among those that came back, half a reach apart from each
-    other at least. Where few results are in, a model promises most in the corners of the space, where it knows least;
-    those promises seldom hold. The box around the best moves with every better decision, so no optimum is out of reach
-    for good. Whole numbers and categories move freely. Until something has come back the whole space is searched, each time by
-    `search`.
+    Where few results are in, a model promises most in the corners of the space, where it knows least, and those promises seldom
+    hold. So numbers move by at most `reach` of their range from one of the best decisions: the `of` that the acquisition ranks
+    highest among those that came back, half a reach apart from each other at least. Whole numbers and categories move freely.
+    From `until` results on the whole space is searched, so no optimum is out of reach for good. Each search is one by `search`.
 
     >>> NearBest(0.1).reach
     0.1
@@ -32,11 +31,13 @@ class NearBest:
 
     reach: float = 0.25
     of: int = 2
+    until: int = 30
     search: MultiStart = field(default_factory=lambda: MultiStart(screen=256, starts=4), kw_only=True)
 
     def __post_init__(self) -> None:
         arguments.number("NearBest", "reach", self.reach, low=0.0, high=1.0, open_low=True)
         arguments.whole("NearBest", "of", self.of, low=1)
+        arguments.whole("NearBest", "until", self.until, low=0)
         if not isinstance(self.search, MultiStart):
             raise ArgumentError(
                 f"NearBest(search={shown(self.search)}): give MultiStart(...), which searches each box."
@@ -65,9 +66,9 @@ class NearBest:
         return found[values_of(limited(acquisition).value, found).argmax()]
 
     def _boxes(self, acquisition: Acquisition, region: Region) -> list[Region]:
-        """Return the region narrowed around each of the best decisions; none where nothing has come back."""
+        """Return the region narrowed around each of the best decisions; none where nothing has come back, or enough."""
         hints = region.hints
-        if hints is None or len(hints) == 0 or not bool(region.continuous.any()):
+        if hints is None or region.results >= self.until or not bool(region.continuous.any()):
             return []
         hints = region.repaired(region.valid(hints))
         hints = hints[region.feasible(hints)]

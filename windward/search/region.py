@@ -35,7 +35,7 @@ class Region:
     """The decisions a maximizer may choose; `avoid`: pending and lost ones `"m d"`, `hints`: places worth a look `"h d"`.
 
     `apart`: which share of the cube's diagonal to keep from those to avoid. `low` and `high` `"d"` narrow the cube, where a
-    guard does.
+    guard does. `results`: how many have come back.
     """
 
     space: Space
@@ -45,6 +45,7 @@ class Region:
     apart: float = LEAST_DISTANCE
     low: Tensor | None = None
     high: Tensor | None = None
+    results: int = 0
 
     @cached_property
     def bounds(self) -> tuple[Tensor, Tensor] | None:

@@ -126,7 +126,7 @@ def _parameters(role: str, data: object, plugins: bool) -> dict[str, Any]:
         raise ArgumentError(
             f"{role} = {shown(data, 60)}: write one table for each, such as [{role}.name] with {EXAMPLE}."
         )
-    table, found = Table({kind.__name__: kind for kind in PARAMETERS}, plugins), {}
+    table, found = table_of(PARAMETERS, plugins=plugins), {}
     for name, entry in data.items():
         place = f"[{role}.{name}]"
         if not isinstance(entry, Mapping):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from windward.auto import default_policy
 from windward.basics import arguments
 from windward.basics.codec import encode
 from windward.basics.errors import ArgumentError
 from windward.basics.speech import shown
+from windward.default import auto
 from windward.journal import check_name, check_texts
 from windward.journal.events import VERSION
 from windward.journal.upcast import VALUE
@@ -36,7 +36,7 @@ def created_body(
     if not isinstance(space, Space):
         raise ArgumentError(f"Study(space={shown(space)}): give a Space.")
     if policy is None:
-        policy = default_policy(space)
+        policy = auto()
     check_policy("Study", policy)
     arguments.choice("Study", "direction", direction, ("maximize", "minimize"))
     seed = arguments.whole("Study", "seed", seed, low=0)

@@ -36,7 +36,7 @@ def checked_standing(
     return found, None if horizon is None else arguments.whole(call, "horizon", horizon, low=1)
 
 
-def declare(log: Log, *, status_quo: Values | None = None, horizon: int | None = None) -> None:
+def declare_standing(log: Log, *, status_quo: Values | None = None, horizon: int | None = None) -> None:
     """Declare a status quo, a horizon or both, from now on; what is left out stays as it is."""
     call = "study.declare"
     if status_quo is None and horizon is None:

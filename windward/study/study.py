@@ -19,7 +19,6 @@ from windward.policy import Policy
 from windward.present.snapshot import Kept, Snapshot
 from windward.space.parameters import Value
 from windward.space.space import Space
-from windward.study import standing
 from windward.study import tell as telling
 from windward.study.ask import Asker, trials_of
 from windward.study.founding import created_body
@@ -27,6 +26,7 @@ from windward.study.log import Clock, Log, journal_of, utc_now
 from windward.study.looking import snapshot_of
 from windward.study.reading import PartsReader, allowed, use
 from windward.study.run import Leftover, run_rounds
+from windward.study.standing import declare_standing
 from windward.suggest.checked import ModelCheck
 from windward.trials.frame import dataframe
 from windward.trials.records import Comparison, Past, Recommendation, Result, Settled, Suggestion, Tell, Trial
@@ -311,7 +311,7 @@ class Study:
 
     def declare(self, *, status_quo: Values | None = None, horizon: int | None = None) -> None:
         """Declare a status quo, a horizon or both, from now on; what is left out stays as it is."""
-        standing.declare(self._log, status_quo=status_quo, horizon=horizon)
+        declare_standing(self._log, status_quo=status_quo, horizon=horizon)
 
     # -- deciding --------------------------------------------------------------------------------------------------
 

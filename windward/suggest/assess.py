@@ -8,6 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from windward.basics import streams
 from windward.beliefs.scores import length
 from windward.contexts import Contexts, Foreseeing, Judging
 from windward.objectives.protocol import Displaying, Reduction
@@ -180,8 +181,7 @@ def best_of(base: Base, policy: Policy) -> Assessment:
 
 def _by_the_fit(base: Base, policy: Policy, caution: float) -> Tensor:
     """Return the best decision by the posterior mean less `caution` deviations, among the policy's candidates; `"d"`."""
-    generator = torch.Generator()
-    generator.set_state(base.state)
+    generator = streams.resumed(base.state)
     situation, reduction = base.situation, base.reduction
     if caution > 0.0:
         acquisition = careful(caution, policy.reported, situation, reduction)
@@ -190,7 +190,8 @@ def _by_the_fit(base: Base, policy: Policy, caution: float) -> Tensor:
     evaluated = situation.trials.dataset.x
     if policy.report.candidates == "evaluated":
         return evaluated[acquisition(evaluated).argmax()].cpu()
-    return policy.maximize(acquisition, Region(situation.trials.space, hints=evaluated.cpu()), generator)
+    region = Region(situation.trials.space, hints=evaluated.cpu(), results=len(evaluated))
+    return policy.maximize(acquisition, region, generator)
 
 
 def _guarded(x: Tensor, situation: Situation, reduction: Reduction) -> Tensor:

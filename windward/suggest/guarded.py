@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from windward.basics import streams
 from windward.basics.errors import IncompatibleError, SpaceError
 from windward.basics.speech import shown
 from windward.contexts import Judging
@@ -168,7 +169,7 @@ def _somewhere(region: Region) -> bool:
     if region.polytope is None:
         return True
     try:  # whole numbers may satisfy the constraints nowhere in the box
-        region.points(1, torch.Generator().manual_seed(0))
+        region.points(1, streams.fixed())
     except SpaceError:
         return False
     return True
@@ -189,7 +190,7 @@ def _nothing(
             f"ask(fix={shown(dict(request.fixed))}): with these fixed no decision satisfies the guard {rule}; fix them nearer "
             "to the status quo, or ask without fix."
         )
-    anywhere = region.points(SPREAD, torch.Generator().manual_seed(request.seed))
+    anywhere = region.points(SPREAD, streams.trying(request.seed))
     held = [Held(guard.title, bool((~each.allow(anywhere)).any())) for guard, each in zip(guards, every, strict=True)]
     return _status_quo(region.space, request, held, nothing_else=True)
 

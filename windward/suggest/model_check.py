@@ -37,7 +37,7 @@ RANGES = (0.5, 0.8, 0.9)
 CONSTANT = 1e-12
 
 
-def checked(
+def checked_model(
     call: str, policy: Policy, trials: Trials, request: Request, posterior: Posterior | None = None
 ) -> tuple[Posterior, ModelCheck]:
     """Return the posterior of what has arrived and how well it predicts each result from the others.

@@ -38,8 +38,8 @@ def assessed(by: Base, trials: Trials, decision: Values | None = None) -> Assess
 
 
 def recommendation(found: Assessment, trials: Trials, decision: Values | None = None) -> Recommendation:
-    """Return an assessment in the user's words and units, the best decision that was tried beside one that lies far from all."""
-    said, beyond = _said(found, trials, decision), beyond_tried(found.x, trials)
+    """Return an assessment in the user's words and units; beside a decision that lies far from all, the best one tried."""
+    said, beyond = _said(found, trials, decision), beyond_tried(found.x, found.situation.trials)
     return replace(said, beyond=beyond, best_tried=_said(best_tried(found), trials)) if beyond else said
 
 

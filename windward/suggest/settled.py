@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from windward.basics import streams
 from windward.search.region import Region
 from windward.suggest.unknown import Unknowns
 from windward.surrogate import JointlyAveraged
@@ -45,7 +46,7 @@ def gaps(found: Assessment) -> Tensor:
 
     Never below 0. Infinite where the best meets a target that the recommended one misses: no difference makes up for that.
     """
-    unknowns, generator = found.base.unknowns, torch.Generator().manual_seed(found.base.unknowns.seeds[0])
+    unknowns, generator = found.base.unknowns, streams.repeated(found.base.unknowns.seeds[0])
     x = candidates(found, generator)
     with torch.no_grad():
         posterior = found.situation.posterior

@@ -42,7 +42,8 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
     check_request(policy, request)
     ready = prepare(policy, trials, request, generator)
     policy, trials, contexts, space = ready.policy, ready.trials, ready.contexts, ready.trials.space
-    region = Region(space, dict(request.fixed), avoid=_avoided(policy, trials, request), hints=_hints(trials))
+    avoid, results = _avoided(policy, trials, request), len(trials.dataset.y)
+    region = Region(space, dict(request.fixed), avoid=avoid, hints=_hints(trials), results=results)
     stand_in = None if contexts is None or not space.context else contexts.draw(generator)
     round, rounds = len(trials) if request.round is None else request.round, policy.design.rounds(space)
     if contexts is None or not trials.arrived or round < rounds:

@@ -23,6 +23,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from windward.basics import streams
 from windward.beliefs.scores import length
 from windward.contexts import Contexts
 from windward.objectives.protocol import Averaging, Bound, Objective, Reduction
@@ -166,7 +167,7 @@ class Unknowns:
         points = self.contexts.points
         parts = torch.split(x, max(1, BLOCK // (len(points) * max(1, self.posteriors[0].size))))
         for reductions, posterior, seed in zip(self._reductions, self._cycled, self.seeds, strict=True):
-            generator = torch.Generator().manual_seed(seed)
+            generator = streams.repeated(seed)
             for place in range(self._each(count)):
                 reduction, path = reductions[place % len(reductions)], posterior.path(generator)
                 values = torch.cat([path(some, points) for some in parts])
@@ -185,7 +186,7 @@ class Unknowns:
             return
         points = self.contexts.points
         for reductions, posterior, seed in zip(self._reductions, self._cycled, self.seeds, strict=True):
-            generator = torch.Generator().manual_seed(seed)
+            generator = streams.repeated(seed)
             # One decision is drawn as such: with many contexts its covariance is kept as a product of low rank.
             drawn = posterior.sample(x[0] if len(x) == 1 else x, points, self._each(FUNCTIONS), generator)
             drawn = drawn[:, None] if len(x) == 1 else drawn
