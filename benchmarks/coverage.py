@@ -9,7 +9,8 @@
 asks can change them, so a change of the interval is measured on the same runs. `--old` measures a version whose recommendation
 has one interval and no `between(level)`. `--caution 0 1` recommends with each caution in turn; references and comparisons are
 left out then, unless `--full` asks for them.
-Problems are split by their names (`coverage_problems.py`): choose with one half, confirm once with the held one.
+Problems are split by their names (`coverage_problems.py`): choose with one half, confirm once with
+the held one. `new` are those written after the held ones had been looked at.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any
 
 import torch
 from coverage_cases import MODES, SIZES, Options, Trails, check_library, played
-from coverage_problems import chosen, held, problems
+from coverage_problems import HALVES, chosen, half_of, problems
 from coverage_report import page
 
 import windward as ww
@@ -90,7 +91,7 @@ def play(arguments: argparse.Namespace) -> None:
 def listed(arguments: argparse.Namespace) -> None:
     """Print the problems and their halves."""
     for name, problem in problems().items():
-        half, kinds = "held" if held(name) else "choose", ", ".join(sorted(problem.tags))
+        half, kinds = half_of(name), ", ".join(sorted(problem.tags))
         shape = f"{len(problem.space.decision)} + {len(problem.space.context)}"
         print(f"{half:6} {name:32} {problem.kind:8} {shape}  {kinds}")
 
@@ -115,7 +116,7 @@ def parser() -> argparse.ArgumentParser:
     for name, function in (("run", run), ("trails", play)):
         verb = verbs.add_parser(name, help=function.__doc__)
         verb.set_defaults(function=function)
-        verb.add_argument("--half", choices=("choose", "held"), default="choose")
+        verb.add_argument("--half", choices=HALVES, default="choose")
         verb.add_argument("--seeds", type=int, default=70)
         verb.add_argument("--first-seed", type=int, default=0)
         verb.add_argument("--only", nargs="+", default=[], metavar="NAME")

@@ -22,6 +22,8 @@ from windward.suggest import assess
 SIZES = (15, 30, 60, 120)
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 MODES = ("history", "run")
+# Two decisions anywhere are compared in one of so many seeds.
+ANYWHERE = 3
 # What a recommendation says of itself besides its interval, where it does.
 PARTS = ("unknown_function", "unknown_contexts", "allowed_shift")
 
@@ -150,7 +152,8 @@ def played(problem: Problem, mode: str, seed: int, options: Options, trails: Tra
             if options.full:
                 chances = [chance_of(problem, mode, seed, 2 * size + place) for place in range(2)]
                 record["references"] = references(problem, study, record["decision"], chances[0])
-                record["comparisons"] = comparisons(problem, study, record["decision"], chances[1])
+                anywhere = seed % ANYWHERE == 0
+                record["comparisons"] = comparisons(problem, study, record["decision"], chances[1], anywhere=anywhere)
             named = {"problem": problem.name, "mode": mode, "n": size, "seed": seed, "caution": caution}
             yield named | {"commit": options.commit} | record
 
@@ -245,19 +248,18 @@ def least_seen(problem: Problem, study: ww.Study) -> int | None:
 
 
 def comparisons(
-    problem: Problem, study: ww.Study, decision: Values, chance: np.random.Generator
+    problem: Problem, study: ww.Study, decision: Values, chance: np.random.Generator, *, anywhere: bool
 ) -> list[dict[str, Any]]:
     """Return what the study says of pairs of decisions, and the truth; nothing where it cannot compare.
 
-    The recommended one against the status quo, two decisions anywhere, two as they used to be made.
+    The recommended one against the status quo, and two decisions anywhere.
     """
-    usual = problem.rows(problem.habit(problem, problem.contexts(2, chance), chance))
-    anywhere = [
+    both = [
         problem.space.decode_decision(torch.from_numpy(x)) for x in chance.random((2, problem.space.decision_width))
     ]
     if not hasattr(study, "compare"):
         return []
-    pairs = {"advice": (problem.status_quo, decision), "anywhere": tuple(anywhere), "usual": tuple(usual)}
+    pairs = {"advice": (problem.status_quo, decision)} | ({"anywhere": tuple(both)} if anywhere else {})
     found = []
     for kind, (one, other) in pairs.items():
         before, after = problem.truth.values([one, other])

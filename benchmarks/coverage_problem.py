@@ -293,6 +293,11 @@ def student(u: Array, tail: float, middle: float, scale: float) -> Array:
     return middle + scale * stats.t.ppf(u, tail)
 
 
+def heavy(u: Array, tail: float, median: float, scale: float) -> Array:
+    """Return log-Student quantiles: far tails, cut at exp(4) times the median."""
+    return median * np.exp(np.clip(student(u, tail, 0.0, scale), -4.0, 4.0))
+
+
 def poisson(u: Array, mean: float) -> Array:
     """Return Poisson quantiles, as whole numbers."""
     return stats.poisson.ppf(u, mean).astype(int)

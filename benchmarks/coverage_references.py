@@ -18,7 +18,7 @@ from windward.contexts.weighted import with_elsewhere
 
 LEVEL = 0.9
 # Draws behind a reference; a ball is bound to each of them, and a transport problem takes milliseconds.
-PLAIN, BALLS, TRANSPORTS = 1000, 200, 64
+PLAIN, BALLS, TRANSPORTS = 500, 100, 64
 
 
 def references(problem: Problem, study: ww.Study, decision: Values, chance: np.random.Generator) -> dict[str, Any]:

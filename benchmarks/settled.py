@@ -22,7 +22,7 @@ import torch
 from coverage import TRAILS, commit, records_in
 from coverage_cases import Trails, feed
 from coverage_problem import Problem
-from coverage_problems import chosen, problems
+from coverage_problems import HALVES, chosen, problems
 
 import windward as ww
 
@@ -93,7 +93,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
     running = commands.add_parser("run", help=run.__doc__)
-    running.add_argument("--half", choices=("choose", "held"), required=True)
+    running.add_argument("--half", choices=HALVES, required=True)
     running.add_argument("--seeds", type=int, default=6)
     running.add_argument("--only", nargs="+", default=[], choices=sorted(problems()))
     running.add_argument("--out", type=Path, required=True)

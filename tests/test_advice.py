@@ -293,13 +293,20 @@ def test_what_was_chosen_because_it_looked_best_is_trusted_less():
     best = study.recommend()
     found = study.compare()
     assert found.corrected and found.first.decision == {"order": 0.65} and found.second.decision == best.decision
-    assert found.difference < found.second.value - found.first.value
+    # A choice with caution is not: what is unknown was counted against it when it was made.
+    study.use(replace(study.policy, report=ww.Report(caution=1.0)))
+    careful = study.compare({"order": 0.65}, dict(study.recommend().decision))
+    assert not careful.corrected
+    study.use(replace(study.policy, report=ww.Report()))
     assert best.beside_status_quo == found
     turned = study.compare(dict(best.decision), {"order": 0.65})
     assert turned.corrected and turned.difference == pytest.approx(-found.difference)
     # Beside a decision that nobody recommends, the same pair of numbers is taken as it is.
-    near = {"order": best.decision["order"] + 1e-4}
-    assert found.probability < study.compare({"order": 0.65}, near).probability
+    near = study.compare({"order": 0.65}, {"order": best.decision["order"] + 1e-4})
+    assert found.difference == pytest.approx(near.difference, abs=1e-3)
+    width, taken = (one.interval[1] - one.interval[0] for one in (found, near))
+    assert width == pytest.approx(1.25 * taken, rel=0.01)
+    assert found.probability < near.probability
 
 
 def test_the_status_quo_is_beside_every_assessment_but_its_own():

@@ -21,6 +21,7 @@ sys.path.append(str(FOLDER))  # at the end: `coverage` must stay the package tha
 cases = importlib.import_module("coverage_cases")
 core = importlib.import_module("coverage_problem")
 draws = importlib.import_module("coverage_draws")
+later = importlib.import_module("coverage_later")
 listed = importlib.import_module("coverage_problems")
 measuring = importlib.import_module("coverage_references")
 tables = importlib.import_module("coverage_report")
@@ -129,6 +130,10 @@ def test_every_problem_makes_values_that_its_space_accepts():
 
 def test_both_halves_have_every_kind_and_the_rule_is_the_name():
     assert listed.held("parcel-mode") and not listed.held("bakery-bread-stock")
+    assert [
+        listed.half_of(name) for name in ("parcel-mode", "bakery-bread-stock", "ferry-fares", "claims-reserve")
+    ] == [*("held", "choose", "new", "choose")]
+    assert set(later.PLAYED) <= {problem.name for problem in listed.chosen("new")} and len(listed.chosen("new")) >= 12
     wanted = {"noisy", "categorical", "rare", "heavy tails", "given", "cvar", "robust", "minimize", "integer"}
     for half in ("choose", "held"):
         problems = listed.chosen(half)

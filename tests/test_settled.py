@@ -11,6 +11,7 @@ from helpers import FAST, SHOP, policy
 from test_advice import FIXED, rows, shop
 
 import windward as ww
+from windward.suggest import settled
 from windward.suggest.settled import SPREAD, candidates, gap_at, share_within
 
 TV = ww.TotalVariation()
@@ -37,8 +38,9 @@ def test_minimizing_is_settled_alike():
     assert other.settled(0.05) == pytest.approx(one.settled(0.05), abs=1e-6)
 
 
-def test_the_gap_is_that_of_functions_drawn_on_all_candidates(generator):
+def test_the_gap_is_that_of_functions_drawn_on_all_candidates(generator, monkeypatch):
     """For an expectation with known hyper-parameters: against the maximum of independent samples of f and the contexts."""
+    monkeypatch.setattr(settled, "WRONG", 0.0)  # the model is taken to be right
     found = shop().snapshot().assessment("test")
     unknowns, posterior = found.base.unknowns, found.situation.posterior
     x = candidates(found, torch.Generator().manual_seed(9))
@@ -72,6 +74,18 @@ def test_the_least_gap_is_the_quantile():
     assert [gap_at(drawn, p) for p in (0.2, 0.5, 0.8, 0.81, 1.0)] == [0.0, 0.2, 0.3, 0.4, 0.4]
     for probability in (0.5, 0.9):
         assert share_within(drawn, gap_at(drawn, probability)) >= probability
+
+
+@pytest.mark.parametrize("objective", [ww.Expected(), ww.CVaR(0.3)], ids=repr)
+def test_few_results_settle_nothing_however_sure_the_model_is(objective):
+    """The values hardly vary around the best, and the model knows it; that the model is right is not known."""
+    certain = ww.GaussianProcess(fixed=ww.Hyperparameters(0.0, (2.0, 2.0), 1.0, 1e-4))
+    study = shop(objective=objective, surrogate=certain, history=rows(14))
+    values = [row.value for row in rows(14)]
+    apart = max(values) - min(values)
+    assert study.settled(0.9 * apart) <= 1.0 - 1.0 / (14 + 2)
+    assert study.settled(0.9 * apart) > 0.9  # nothing else stands against it
+    assert study.settled(1.5 * apart) == 1.0
 
 
 def test_more_results_settle_it():

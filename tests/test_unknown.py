@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from helpers import random_dataset, seen
+from test_advice import rows, shop
 
 import windward as ww
 from windward.contexts import Judging
@@ -81,6 +82,22 @@ def test_each_decision_may_have_weights_of_its_own(fitted):
     torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
     moving = x[:3].clone().requires_grad_()
     assert torch.autograd.gradcheck(lambda at: posterior.weighted_deviation(at, points, pulls), moving)
+
+
+def test_a_wider_posterior_has_the_same_mean_and_larger_deviations(fitted):
+    posterior, x, points, weights = fitted
+    wide = posterior.wider(1.6)
+    mean, deviation = posterior.marginals(x, points)
+    torch.testing.assert_close(wide.marginals(x, points)[0], mean, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(wide.marginals(x, points)[1], 1.6 * deviation, rtol=1e-8, atol=1e-10)
+    means, covariances = posterior.averages(x, points, weights)
+    torch.testing.assert_close(wide.averages(x, points, weights)[0], means, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(wide.averages(x, points, weights)[1], 1.6**2 * covariances, rtol=1e-8, atol=1e-10)
+    one, other = (each.sample(x[0], points, 400, torch.Generator().manual_seed(3)) for each in (posterior, wide))
+    torch.testing.assert_close(other - mean[0], 1.6 * (one - mean[0]), rtol=1e-5, atol=1e-6)
+    path = wide.path(torch.Generator().manual_seed(3))(x, points)
+    again = posterior.path(torch.Generator().manual_seed(3))(x, points)
+    torch.testing.assert_close(path - mean, 1.6 * (again - mean), rtol=1e-6, atol=1e-6)
 
 
 # -- hyper-parameters ----------------------------------------------------------------------------------------------------
@@ -309,6 +326,69 @@ def test_nothing_seen_is_judged_evenly(model, generator):
     share = float(found.weights @ (found.points[:, 0] > 5.0).double())
     assert share == pytest.approx(0.5, abs=0.1)
     assert bool(torch.isfinite(found.redrawn(10, generator)).all())
+
+
+LOPSIDED = [{"demand": math.exp(i / 4.0), "gap": float(i % 5)} for i in range(20)]
+
+
+@pytest.mark.parametrize("model", [ww.Empirical(), ww.KernelDensity(32)], ids=repr)
+def test_tails_that_were_not_seen_reach_as_far_as_those_that_were_suggest(model):
+    space = ww.Space({"x": ww.Real(0, 1)}, {"demand": ww.Real(), "gap": ww.Real(0, 4)})
+    trials, given = seen(space, LOPSIDED), space.encode_given(None)
+    near, far = model.judged(space, trials, given), model.foreseen(space, trials, given)
+    demand = torch.tensor([row["demand"] for row in LOPSIDED], dtype=torch.float64)
+    highest = float(demand.max())
+    # The outermost sighting lies this far beyond a tenth of them; a long tail reaches farther than a short one.
+    expected = highest + judging.FARTHER * (highest - float(demand.quantile(0.9)))
+    assert float(near.points[:, 0].max()) < 1.1 * highest + 1e-9
+    assert 0.9 * expected < float(far.points[:, 0].max()) <= expected
+    assert float(far.points[:, 0].min()) > float(demand.min()) - 0.3 * highest  # below they are close together
+    assert float(far.points[:, 1].min()) >= 0.0 and float(far.points[:, 1].max()) <= 4.0  # declared bounds stay
+    # What was seen weighs the same, and so does the rest.
+    at = torch.cdist(space.encode_contexts(LOPSIDED), far.points).argmin(1)
+    assert torch.equal(far.points[at], space.encode_contexts(LOPSIDED))
+    torch.testing.assert_close(far.unknown.mass, near.unknown.mass)
+
+
+def test_where_an_adversary_has_places_they_stay():
+    model, trials, given = ww.Empirical(elsewhere=16), seen(SHOP, ROWS), SHOP.encode_given(None)
+    assert torch.equal(model.judged(SHOP, trials, given).points, model.foreseen(SHOP, trials, given).points)
+
+
+@pytest.mark.parametrize(
+    ("objective", "distributions"),
+    [(ww.CVaR(0.3), 128), (ww.Robust(ww.TotalVariation(), 0.2), 128), (ww.Robust(ww.Wasserstein(), 0.1), 32)],
+    ids=repr,
+)
+def test_many_distributions_stand_behind_an_objective_that_is_cheap(objective, distributions):
+    found = shop(objective=objective, surrogate=ww.GaussianProcess()).snapshot().assessment("test")
+    unknowns = found.base.unknowns
+    assert sum(map(len, unknowns._reductions)) == distributions
+    assert len(found.draws) == 1024
+
+
+@pytest.mark.parametrize(("objective", "times"), [(ww.Expected(), 1.0), (ww.CVaR(0.3), 1.6)], ids=repr)
+def test_deviations_are_larger_where_extremes_count(objective, times):
+    study = shop(objective=objective, surrogate=ww.GaussianProcess())
+    unknowns = study.snapshot().assessment("test").base.unknowns
+    data, fitted = study.trials.dataset, unknowns.situation.posterior
+    amplitudes = [p.hyperparameters.amplitude for p in unknowns.posteriors]
+    plain = ww.GaussianProcess().nearby(data, fitted, len(amplitudes), torch.Generator().manual_seed(0))
+    assert unknowns.widened == times
+    assert np.median(amplitudes) == pytest.approx(
+        times**2 * np.median([p.hyperparameters.amplitude for p in plain]), rel=0.5
+    )
+    # A fit that is held is certain, whatever the objective.
+    assert shop(objective=objective).snapshot().assessment("test").base.unknowns.widened == 1.0
+
+
+def test_many_results_are_judged_with_fewer_draws_of_the_hyperparameters():
+    few, many = (
+        shop(surrogate=ww.GaussianProcess(), history=rows(count)).snapshot().assessment("test").base.unknowns
+        for count in (20, 100)
+    )
+    assert (len(few.posteriors), len(many.posteriors)) == (32, 16)
+    assert few.weights.shape[:2] == (32, 16) and many.weights.shape[:2] == (16, 32)
 
 
 def test_without_bounds_and_without_contexts_there_is_nowhere_to_judge():

@@ -3,7 +3,7 @@
 from windward.contexts.density import bandwidths, conditional_weights, mixture_quantiles
 from windward.contexts.known import Distribution, Known
 from windward.contexts.models import Box, Empirical, Grid, KernelDensity, NoContext
-from windward.contexts.weighted import ContextModel, Contexts, Judging, Unknown, product, reach, sobol
+from windward.contexts.weighted import ContextModel, Contexts, Foreseeing, Judging, Unknown, product, reach, sobol
 
 # The parts of this room: JSON, the log and the documentation know them from here.
 PARTS: tuple[type, ...] = (Box, Distribution, Empirical, Grid, KernelDensity, Known, NoContext)
@@ -15,6 +15,7 @@ __all__ = [
     "Contexts",
     "Distribution",
     "Empirical",
+    "Foreseeing",
     "Grid",
     "Judging",
     "KernelDensity",

@@ -10,6 +10,10 @@ w_i is the weight of a seen context, 1/t unless a part of the context is given; 
 worth. The last m points are spread over where contexts may be. They have one context's mass together: what has not been
 seen may yet come. Four contexts fewer than were seen: with a mass of one each, 90 % intervals of an average held 85 to 89 %
 of the time.
+
+Contexts without declared bounds may come far outside those seen. Of t contexts the largest is as far out as comes once in t;
+what comes once in a few times t lies farther by multiples of how far the largest lies beyond a tenth of them. So
+the points without a sighting reach that far where advice is judged (`far`): the tails of what was seen are too short.
 """
 
 from __future__ import annotations
@@ -25,6 +29,8 @@ from windward.space.space import Given, Space
 # Points over where contexts may be, and the mass that they have together.
 UNSEEN_POINTS = 64
 UNSEEN_MASS = 1.0
+# Where advice is judged: beyond the outermost context seen by so many times its distance to the outer tenth of them.
+FARTHER, OUTER = 2.0, 0.1
 # Contexts that the weights are worth less than they are; the rest is never below a third of them.
 FEWER = 4.0
 LEAST_SHARE = 1.0 / 3.0
@@ -32,17 +38,21 @@ LEAST_SHARE = 1.0 / 3.0
 MOST_SEEN = 1024
 
 
-def seen_and_unseen(space: Space, seen: Tensor, given: Given, *, elsewhere: int = 0) -> Contexts | None:
+def seen_and_unseen(
+    space: Space, seen: Tensor, given: Given, *, elsewhere: int = 0, far: bool = False
+) -> Contexts | None:
     """Return the contexts seen, `"t k"`, and points where others may come, with what is unknown of their weights.
 
-    With `elsewhere` these points are as many as there are places where an adversary may put mass: the same ones. None where
-    nothing was seen and no bounds are declared.
+    With `elsewhere` these points are as many as there are places where an adversary may put mass: the same ones. Otherwise
+    `far` spreads them over the tails that were not seen. None where nothing was seen and no bounds are declared.
     """
     if given.complete:
         return Contexts.uniform(given.values[None, :])
     edges = reach(space, seen)
     if edges is None:
         return None
+    if far and not elsewhere:
+        edges = _farther(space, seen, *edges)
     count = elsewhere or UNSEEN_POINTS
     unseen = torch.where(given.known, given.values, scatter(space, *edges, count, streams.fixed()))
     others = torch.full((count,), UNSEEN_MASS / count, dtype=torch.float64)
@@ -51,6 +61,17 @@ def seen_and_unseen(space: Space, seen: Tensor, given: Given, *, elsewhere: int 
     mass = masses(conditional_weights(space, seen, given))
     points, mass = _gathered(torch.where(given.known, given.values, seen), mass)
     return with_unknown(torch.cat([points, unseen]), torch.cat([mass, others]))
+
+
+def _farther(space: Space, seen: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    """Return these edges moved out where no bounds are declared."""
+    if len(seen) == 0:
+        return low, high
+    least, most = space.context_bounds
+    inner = seen.quantile(torch.tensor([OUTER, 1.0 - OUTER], dtype=seen.dtype), dim=0)
+    below = seen.amin(0) - FARTHER * (inner[0] - seen.amin(0))
+    above = seen.amax(0) + FARTHER * (seen.amax(0) - inner[1])
+    return torch.maximum(torch.minimum(low, below), least), torch.minimum(torch.maximum(high, above), most)
 
 
 def masses(weights: Tensor) -> Tensor:

@@ -90,6 +90,10 @@ class Empirical:
         """Return the contexts seen and where others may come, with what is unknown of their weights."""
         return seen_and_unseen(space, trials.seen_contexts, given, elsewhere=self.elsewhere)
 
+    def foreseen(self, space: Space, trials: Trials, given: Given) -> Contexts | None:
+        """Return the same, with others as far out as the tails of those seen suggest."""
+        return seen_and_unseen(space, trials.seen_contexts, given, elsewhere=self.elsewhere, far=True)
+
 
 @dataclass(frozen=True)
 class KernelDensity:
@@ -150,6 +154,11 @@ class KernelDensity:
         """Return the contexts seen, unsmoothed, and where others may come, with what is unknown of their weights."""
         low, high = space.context_bounds
         return seen_and_unseen(space, trials.seen_contexts.clamp(low, high), given, elsewhere=self.elsewhere)
+
+    def foreseen(self, space: Space, trials: Trials, given: Given) -> Contexts | None:
+        """Return the same, with others as far out as the tails of those seen suggest."""
+        seen = trials.seen_contexts.clamp(*space.context_bounds)
+        return seen_and_unseen(space, seen, given, elsewhere=self.elsewhere, far=True)
 
 
 @dataclass(frozen=True)

@@ -181,6 +181,13 @@ class Judging(Protocol):
     def judged(self, space: Space, trials: Trials, given: Given) -> Contexts | None: ...
 
 
+@runtime_checkable
+class Foreseeing(Protocol):
+    """A context model whose advice is judged on contexts farther out than those that a guard looks at."""
+
+    def foreseen(self, space: Space, trials: Trials, given: Given) -> Contexts | None: ...
+
+
 def sobol(width: int, count: int, generator: torch.Generator) -> Tensor:
     """Return `count` scrambled Sobol points `"count width"`, the scrambling drawn from the generator."""
     seed = int(torch.randint(2**31 - 1, (1,), generator=generator))

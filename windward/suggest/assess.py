@@ -10,7 +10,7 @@ from torch import Tensor
 
 from windward.basics import streams
 from windward.beliefs.scores import length
-from windward.contexts import Contexts, Judging
+from windward.contexts import Contexts, Foreseeing, Judging
 from windward.objectives.protocol import Displaying, Reduction
 from windward.objectives.situation import Situation
 from windward.policy import SAMPLES, Policy
@@ -40,6 +40,7 @@ class Assessment:
     draws: Tensor  # "s", of its value
     weights: Tensor  # "n", the distribution it is guarded against
     base: Base
+    parts: tuple[float, float] | None = None  # the deviations behind `shares`, where they are at hand
 
     @property
     def situation(self) -> Situation:
@@ -80,6 +81,8 @@ class Assessment:
     @cached_property
     def shares(self) -> tuple[float, float]:
         """The deviation of its value that comes from f, and that which comes from the contexts."""
+        if self.parts is not None:
+            return self.parts
         plain = not isinstance(
             self.policy.reported, Displaying
         )  # a score that is turned before it is shown is drawn again
@@ -135,9 +138,11 @@ def base_of(
     situation, policy = arrived_only(ready, posterior), ready.policy
     state = generator.get_state()
     judged: Contexts | None = None
-    if isinstance(policy.context_model, Judging):
-        space = ready.trials.space
-        judged = policy.context_model.judged(space, ready.trials, request.known(space))
+    model, space = policy.context_model, ready.trials.space
+    if isinstance(model, Foreseeing):
+        judged = model.foreseen(space, ready.trials, request.known(space))
+    elif isinstance(model, Judging):
+        judged = model.judged(space, ready.trials, request.known(space))
     judged = situation.contexts if judged is None else judged.to(ready.trials.device)
     drawn = unknowns(situation, policy.reported, policy.surrogate, judged, generator)
     return Base(situation, policy.reported.bind(situation), policy, drawn, state)
@@ -146,28 +151,32 @@ def base_of(
 def assess(base: Base, x: Tensor | None) -> Assessment:
     """Assess the decision `x` `"d"`, or the best one where None; no imagined value is used."""
     if x is None:
-        x = best_of(base, base.policy)
-    return Assessment(x, base.values(x[None])[:, 0], _guarded(x, base.situation, base.reduction), base)
+        return best_of(base, base.policy)
+    return _assessment(base, x, base.unknowns.values(x[None])[:, 0])
 
 
-def best_of(base: Base, policy: Policy) -> Tensor:
-    """Return the decision to deploy: the best by the fit, or with caution the best of a few by all that is unknown; `"d"`.
+def _assessment(base: Base, x: Tensor, values: Tensor, parts: tuple[float, float] | None = None) -> Assessment:
+    """Return the assessment of a decision with these draws of its value."""
+    return Assessment(x, base.displayed(values), _guarded(x, base.situation, base.reduction), base, parts)
+
+
+def best_of(base: Base, policy: Policy) -> Assessment:
+    """Return the decision to deploy: the best by the fit, or with caution the best of a few by all that is unknown.
 
     The fit takes its hyper-parameters for certain, and so it may be sure of what lies far from all that was tried. With caution
     the decisions that look best with less and with more of it, and the best of those tried, are compared with everything drawn.
     """
     caution = policy.report.caution_in(base.situation.trials)
     if caution == 0.0:
-        return _by_the_fit(base, policy, 0.0)
+        return assess(base, _by_the_fit(base, policy, 0.0))
     evaluated = policy.among_evaluated
     found = [_by_the_fit(base, policy, times * caution) for times in MORE_CAREFUL]
     found.append(_by_the_fit(base, evaluated, caution))
-    values = base.unknowns.values(torch.stack(found))
-    scores = [
-        float(drawn.mean()) - caution * base.unknowns.shares(x, drawn)[0]
-        for x, drawn in zip(found, values.unbind(1), strict=True)
-    ]
-    return found[max(range(len(found)), key=scores.__getitem__)]
+    x = torch.stack(found)
+    values = base.unknowns.values(x)
+    of_function, of_contexts = base.unknowns.deviations(x, values)
+    place = int((values.mean(0) - caution * of_function).argmax())
+    return _assessment(base, found[place], values[:, place], (float(of_function[place]), float(of_contexts[place])))
 
 
 def _by_the_fit(base: Base, policy: Policy, caution: float) -> Tensor:

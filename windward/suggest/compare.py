@@ -1,9 +1,14 @@
 """Two decisions side by side, on the same draws of what is unknown.
 
-A decision that was recommended was chosen because it looked best, and so it looks better than it is. Where one of the two is
-the recommended decision, their difference is taken to be less sure, and smaller:
+The difference d of the two is drawn with f, its hyper-parameters and the contexts' distribution. Two things change how far the
+draws lie from their mean:
 
-    d' = mean - SHIFT s + WIDER (d - mean),    s the deviation of the draws d, counted in favour of the recommended decision
+    d' = mean + (1 + BOLD (1 - k)) / widened * (d - mean)
+
+`widened` is by how much deviations of f were made larger for an objective that looks at its extremes: what is doubted there
+moves both decisions alike. Where one of the two is the recommended decision it was chosen because it looked best, so the
+difference is less sure. That holds where the choice was bold: a decision that was picked with a caution k of 1 or more is the
+best even if what is unknown turns out against it.
 """
 
 from __future__ import annotations
@@ -17,8 +22,8 @@ from windward.suggest.recommend import LEVELS, recommendation
 from windward.trials.records import Comparison
 from windward.trials.trials import Trials
 
-# By how much a recommended decision is flattered: chosen on invented problems (docs/trust.md), confirmed on others.
-SHIFT, WIDER = 0.25, 1.25
+# By how much less sure the difference is where a decision was chosen boldly: chosen on invented problems (docs/trust.md).
+BOLD = 0.25
 # Decisions nearer than this in every column of the cube are one.
 SAME = 1e-6
 
@@ -28,10 +33,12 @@ def compared(first: Assessment, second: Assessment, best: Assessment, trials: Tr
     apart, shown = _differences(first, second)
     # Typed by a person, a recommended decision may differ in its last digit.
     chosen = [torch.allclose(one.x, best.x, rtol=0.0, atol=SAME) for one in (first, second)]
-    corrected = chosen[0] != chosen[1]
-    if corrected:
-        toward = 1.0 if chosen[1] else -1.0
-        apart, shown = _less_flattered(apart, toward), _less_flattered(shown, toward)
+    bold = 1.0 - min(1.0, best.policy.report.caution_in(best.situation.trials))
+    corrected = chosen[0] != chosen[1] and bold > 0.0
+    times = 1.0 + BOLD * bold if corrected else 1.0
+    if not isinstance(best.policy.reported, Displaying):
+        times /= best.base.unknowns.widened
+    apart, shown = _spread(apart, times), _spread(shown, times)
     draws = trials.sign * shown
     found = draws.quantile(torch.tensor(LEVELS, dtype=draws.dtype, device=draws.device)).tolist()
     return Comparison(
@@ -45,10 +52,10 @@ def compared(first: Assessment, second: Assessment, best: Assessment, trials: Tr
     )
 
 
-def _less_flattered(draws: Tensor, toward: float) -> Tensor:
-    """Return draws of a difference as they are believed where the choice flatters one side: the second with `toward` 1."""
-    mean, deviation = draws.mean(), draws.std(correction=0)
-    return mean - toward * SHIFT * deviation + WIDER * (draws - mean)
+def _spread(draws: Tensor, times: float) -> Tensor:
+    """Return draws that lie `times` as far from their mean."""
+    mean = draws.mean()
+    return draws if times == 1.0 else mean + times * (draws - mean)
 
 
 def _differences(first: Assessment, second: Assessment) -> tuple[Tensor, Tensor]:

@@ -5,6 +5,10 @@
 V is drawn with everything that is unknown of it (see `unknown.py`), over decisions spread over the space, around the
 recommended one, and tried before. For an expectation the draws are joint normals over all of these decisions; for every
 other objective they are samples of f as functions.
+
+All of this trusts the model, and a model that has missed a peak says that it is sure. After n results that did not
+contradict it, the chance that it is wrong counts as 1 / (n + 2), by Laplace's rule of succession; where it is wrong, what is
+left to find counts as much as the results differ.
 """
 
 from __future__ import annotations
@@ -30,7 +34,9 @@ SPREAD, AROUND, TRIED = 256, 96, 64
 NEAR, HALF_WAY = 0.03, 0.12
 # Joint draws with each theta and distribution, where they are in closed form.
 DRAWS = 16
-FUNCTIONS = 2  # sampled functions with each, elsewhere
+FUNCTIONS = 64  # sampled functions altogether, elsewhere
+# Laplace's rule of succession for "the model is wrong", which has not happened yet: WRONG / (n + MORE).
+WRONG, MORE = 1.0, 2.0
 # A value that is shown otherwise than it is compared by differs by more than this share of it.
 PUSHED = 1e-6
 
@@ -51,7 +57,16 @@ def gaps(found: Assessment) -> Tensor:
         shown = found.base.displayed(drawn)
     # A missed target is pushed down before decisions are compared: what is shown is then another number.
     pushed = (drawn - shown).abs() > PUSHED * (1.0 + shown.abs())
-    return torch.where(pushed[:, 0] & ~pushed[:, 1], torch.inf, (shown[:, 1] - shown[:, 0]).clamp_min(0.0))
+    found_gaps = torch.where(pushed[:, 0] & ~pushed[:, 1], torch.inf, (shown[:, 1] - shown[:, 0]).clamp_min(0.0))
+    return _doubted(found_gaps, found.situation.trials.dataset.y)
+
+
+def _doubted(drawn: Tensor, results: Tensor) -> Tensor:
+    """Return the draws of a gap with some of them, evenly spread, as large as the results differ: the model may be wrong."""
+    most = max(float(results.max() - results.min()), float(drawn.max()))
+    count = math.ceil(len(drawn) * WRONG / (len(results) + MORE))
+    places = torch.linspace(0, len(drawn) - 1, count, dtype=torch.float64).round().long().to(drawn.device)
+    return drawn.index_fill(0, places, most)
 
 
 def candidates(found: Assessment, generator: torch.Generator) -> Tensor:

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from windward.suggest.assess import Assessment, assess, best_of
+from windward.suggest.assess import Assessment, best_of
 from windward.trials.records import Beyond
 from windward.trials.trials import Trials
 
@@ -43,4 +43,4 @@ def beyond_tried(x: Tensor, trials: Trials) -> tuple[Beyond, ...]:
 
 def best_tried(found: Assessment) -> Assessment:
     """Return the best of the decisions whose values have arrived, by what the recommendation was chosen by."""
-    return assess(found.base, best_of(found.base, found.policy.among_evaluated))
+    return best_of(found.base, found.policy.among_evaluated)

@@ -8,11 +8,14 @@ The value of a decision is V(x) = R[f(x, .), p]: an objective R of f over the tr
 
 Draws of theta and p are made once, so that two decisions are compared on the same ones. For an expectation V given theta
 and p is normal, in closed form; for every other objective f is drawn too, and the objective is bound to each p.
+
+Objectives other than an expectation look at the extremes of f, where it was seen least and a stationary model is most
+wrong: there its deviations are taken to be `EXTREMES` times as large.
 """
 
 from __future__ import annotations
 
-import math
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,17 +28,21 @@ from windward.beliefs.scores import length
 from windward.contexts import Contexts
 from windward.objectives.protocol import Averaging, Bound, Objective, Reduction
 from windward.objectives.situation import Situation
-from windward.surrogate import Averaged, Believed, Doubting, Posterior, Surrogate
+from windward.surrogate import Averaged, Believed, Doubting, Posterior, Surrogate, Widening
 
-# Draws of the hyper-parameters; six were too few, and sixteen gave the same coverage as more when they were tried.
-THETAS = 32
-# Distributions of contexts for each of them, where V is in closed form; else one each: a ball must be bound to it.
-DISTRIBUTIONS = 16
-# Draws of f for each pair; of functions, where slopes are needed, fewer: each holds a large table.
-FUNCTIONS = 32
-PATHS = 4
-# Values of several decisions that are drawn together; of more, functions are drawn, so many with each pair.
-JOINTLY, MORE_PATHS = 1024, 8
+# Draws of the hyper-parameters; of more observations than `SMALL` fewer, down to a half: their posterior is narrow then, and
+# each takes n^3. Six were too few, and sixteen gave the same coverage as more when they were tried.
+THETAS, SMALL = 32, 50
+# Distributions of contexts: of all draws of the hyper-parameters together, where V is in closed form; where f is drawn too;
+# and where each must be solved for.
+DISTRIBUTIONS, FEW, SLOW = 512, 128, 32
+# How many times as large deviations of f are taken to be where an objective looks at its extremes.
+EXTREMES = 1.6
+# Draws of f, altogether; of functions, where slopes are needed, fewer: each holds a large table.
+FUNCTIONS = 1024
+PATHS = 128
+# Values of several decisions that are drawn together; of more, functions are drawn, so many altogether.
+JOINTLY, MORE_PATHS = 1024, 256
 # Normal quantiles that stand for a normal distribution: with 512 components their mixture is smooth.
 QUANTILES = 16
 # Functions whose worst cases are solved at every decision, and decisions that they leave to the others.
@@ -46,7 +53,10 @@ BLOCK = 2**23
 
 @dataclass(frozen=True)
 class Unknowns:
-    """Draws of what is unknown. `contexts` are those that decisions are judged on; `seeds` start the draws of f."""
+    """Draws of what is unknown. `contexts` are those that decisions are judged on; `seeds` start the draws of f.
+
+    `widened` says how many times as large deviations of f were made for an objective that looks at its extremes.
+    """
 
     situation: Situation
     objective: Objective
@@ -54,6 +64,7 @@ class Unknowns:
     contexts: Contexts
     weights: Tensor  # "p s n", the distributions that go with each posterior
     seeds: tuple[int, ...]  # "p"
+    widened: float = 1.0
 
     def values(self, x: Tensor) -> Tensor:
         """Return draws of what decisions `"m d"` are worth, oriented; `"s m"`. Each has the same draws of theta, p and f."""
@@ -83,10 +94,15 @@ class Unknowns:
 
         `draws` are those of its value, where they are at hand.
         """
+        drawn = self.values(x[None]) if draws is None else draws[:, None]
+        of_function, of_contexts = self.deviations(x[None], drawn)
+        return float(of_function[0]), float(of_contexts[0])
+
+    def deviations(self, x: Tensor, draws: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the same of several decisions `"m d"` with draws `"s m"` of their values; `"m"` each."""
         with torch.no_grad():
-            total = float((self.values(x[None])[:, 0] if draws is None else draws).var(correction=0))
-            by_contexts = self._context_variance(x[None])
-        return math.sqrt(max(total - by_contexts, 0.0)), math.sqrt(by_contexts)
+            total, by_contexts = draws.var(0, correction=0), self._context_variances(x).to(draws)
+        return (total - by_contexts).clamp_min(0.0).sqrt(), by_contexts.sqrt()
 
     def expectation(self, x: Tensor) -> float:
         """Return the posterior mean of the plain expectation of a decision `"d"`, oriented."""
@@ -125,11 +141,11 @@ class Unknowns:
         return torch.cat(means), torch.cat(covariances)
 
     def joint_averages(self, x: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield the mean `"m"` and covariance `"m m"` of the averages at decisions, for each theta and one distribution."""
+        """Yield the mean `"m"` and covariance `"m m"` of the averages at decisions, for each theta and some distributions."""
         for posterior, weights in zip(self._cycled, self.weights, strict=True):
             assert isinstance(posterior, Averaged)
-            mean, covariance = posterior.averages(x, self.contexts.points, weights[:1])
-            yield mean[0], covariance[0]
+            means, covariances = posterior.averages(x, self.contexts.points, weights[: self._each(THETAS)])
+            yield from zip(means, covariances, strict=True)
 
     def first_and_best(self, x: Tensor, count: int) -> Tensor:
         """Return the objective of sampled functions at the first decision and the highest of all `"m d"`; `"s 2"`.
@@ -139,7 +155,7 @@ class Unknowns:
         found: list[Tensor] = []
         rows = torch.arange(len(x), device=self.contexts.points.device)
         for reduction, values, extra in self._along_paths(x, count):
-            if len(found) == LOOKED and isinstance(reduction, Bound) and reduction.ceiling is not None:
+            if len(found) == LOOKED and _slow(reduction):
                 heights = torch.stack(found)
                 above = (heights - heights[:, :1]).max(0).values
                 rows = torch.cat([rows[:1], 1 + above[1:].argsort(descending=True)[:PROMISING]])
@@ -147,13 +163,13 @@ class Unknowns:
         return torch.stack([torch.stack([one[0], one.max()]) for one in found])
 
     def _along_paths(self, x: Tensor, count: int) -> Iterator[tuple[Reduction, Tensor, Tensor | None]]:
-        """Yield what each sampled function gives a reduction to reduce, `count` for each theta and distribution."""
+        """Yield what each sampled function gives a reduction to reduce, `count` of them altogether."""
         points = self.contexts.points
         parts = torch.split(x, max(1, BLOCK // (len(points) * max(1, self.posteriors[0].size))))
-        for reduction, posterior, seed in zip(self._reductions, self._cycled, self.seeds, strict=True):
+        for reductions, posterior, seed in zip(self._reductions, self._cycled, self.seeds, strict=True):
             generator = streams.repeated(seed)
-            for _ in range(count):
-                path = posterior.path(generator)
+            for place in range(self._each(count)):
+                reduction, path = reductions[place % len(reductions)], posterior.path(generator)
                 values = torch.cat([path(some, points) for some in parts])
                 extra = values if reduction.extra == "lower" else None
                 if reduction.extra == "slopes":
@@ -163,54 +179,66 @@ class Unknowns:
     def _sampled(self, x: Tensor) -> Iterator[Tensor]:
         """Yield draws of the values at decisions `"m d"` with each theta and distribution; `"s m"` each."""
         # A slope needs a function, not values at points; of many values together a function is the cheaper sample.
-        slopes, many = self._reductions[0].extra == "slopes", len(x) > 1 and len(x) * len(self.contexts) > JOINTLY
+        slopes, many = self._reductions[0][0].extra == "slopes", len(x) > 1 and len(x) * len(self.contexts) > JOINTLY
         if slopes or many:
             functions = self._along_paths(x, PATHS if slopes else MORE_PATHS)
             yield torch.stack([reduction(values, extra) for reduction, values, extra in functions])
             return
         points = self.contexts.points
-        for reduction, posterior, seed in zip(self._reductions, self._cycled, self.seeds, strict=True):
+        for reductions, posterior, seed in zip(self._reductions, self._cycled, self.seeds, strict=True):
             generator = streams.repeated(seed)
             # One decision is drawn as such: with many contexts its covariance is kept as a product of low rank.
-            drawn = posterior.sample(x[0] if len(x) == 1 else x, points, FUNCTIONS, generator)
+            drawn = posterior.sample(x[0] if len(x) == 1 else x, points, self._each(FUNCTIONS), generator)
             drawn = drawn[:, None] if len(x) == 1 else drawn
-            yield reduction(drawn, drawn if reduction.extra == "lower" else None)
+            for reduction, some in zip(reductions, drawn.tensor_split(len(reductions)), strict=True):
+                yield reduction(some, some if reduction.extra == "lower" else None)
 
     @cached_property
-    def _reductions(self) -> tuple[Reduction, ...]:
-        """The objective bound to the first distribution that goes with each posterior."""
+    def _reductions(self) -> tuple[tuple[Reduction, ...], ...]:
+        """The objective bound to the first few distributions that go with each posterior."""
         return tuple(
-            self.objective.bind(
-                replace(
-                    self.situation,
-                    contexts=Contexts(self.contexts.points, weights[0]),
-                    believed=Believed(posterior),
-                )
-            )
-            for posterior, weights in zip(self._cycled, self.weights, strict=True)
+            self._bound(posterior, weights) for posterior, weights in zip(self._cycled, self.weights, strict=True)
         )
+
+    def _bound(self, posterior: Posterior, weights: Tensor) -> tuple[Reduction, ...]:
+        found: list[Reduction] = []
+        for each in weights[: self._each(FEW)]:
+            contexts = Contexts(self.contexts.points, each)
+            found.append(self.objective.bind(replace(self.situation, contexts=contexts, believed=Believed(posterior))))
+            if len(found) == self._each(SLOW) and _slow(found[0]):
+                break
+        return tuple(found)
+
+    def _each(self, altogether: int) -> int:
+        """Return how many fall to each row of distributions, of so many altogether or a few more."""
+        return -(-altogether // len(self.weights))
 
     @property
     def _cycled(self) -> tuple[Posterior, ...]:
         """A posterior for each row of distributions: where there are fewer, they come again."""
         return tuple(self.posteriors[place % len(self.posteriors)] for place in range(len(self.weights)))
 
-    def _context_variance(self, x: Tensor) -> float:
-        """Return the variance of the value of a decision `"1 d"` that comes from the distribution of contexts alone."""
+    def _context_variances(self, x: Tensor) -> Tensor:
+        """Return the variance of the values of decisions `"m d"` that comes from the distribution of contexts alone; `"m"`."""
         points, posterior = self.contexts.points, self.situation.posterior
         if self.contexts.unknown is None:
-            return 0.0
+            return torch.zeros(len(x), dtype=torch.float64)
         if self.closed:
-            mean = torch.stack([p.means(x, points)[0] for p in self._cycled])  # "p n"
-            return float((self.weights @ mean[:, :, None])[..., 0].var(dim=1, correction=0).mean())
+            means = torch.stack([p.means(x, points) for p in self._cycled])  # "p m n"
+            return (self.weights @ means.mT).var(dim=1, correction=0).mean(0)
         means = posterior.means(x, points)
         found = []
-        for reduction in self._reductions:
+        for reduction in itertools.chain.from_iterable(self._reductions):
             extra = means if reduction.extra == "lower" else None
             if reduction.extra == "slopes":
                 extra = length(posterior.context_slopes(x, points).mean_gradient, self.contexts)
             found.append(reduction(means, extra))
-        return float(torch.cat(found).var(correction=0))
+        return torch.stack(found).var(0, correction=0)
+
+
+def _slow(reduction: Reduction) -> bool:
+    """Whether it solves a problem for each draw, which takes long."""
+    return isinstance(reduction, Bound) and (reduction.ceiling is not None or reduction.searched)
 
 
 def unknowns(
@@ -219,11 +247,18 @@ def unknowns(
     """Return draws of what is unknown in a situation; `contexts` are those that decisions are judged on."""
     posterior = situation.posterior
     posteriors: tuple[Posterior, ...] = (posterior,)
+    widened = 1.0
     if isinstance(surrogate, Doubting):
-        posteriors = surrogate.nearby(situation.trials.dataset, posterior, THETAS, generator)
-    draws = contexts.redrawn(THETAS * DISTRIBUTIONS, generator).reshape(THETAS, DISTRIBUTIONS, len(contexts))
-    seeds = torch.randint(2**62, (THETAS,), generator=generator).tolist()
-    return Unknowns(situation, objective, posteriors, contexts, draws, tuple(seeds))
+        count = max(THETAS // 2, THETAS * SMALL // max(SMALL, posterior.size))
+        posteriors = surrogate.nearby(situation.trials.dataset, posterior, count, generator)
+        able = posteriors[0] is not posterior and not isinstance(objective, Averaging)
+        wider = [p.wider(EXTREMES) for p in posteriors if able and isinstance(p, Widening)]
+        if len(wider) == len(posteriors):
+            posteriors, widened = tuple(wider), EXTREMES
+    rows = len(posteriors) if len(posteriors) > 1 else THETAS
+    draws = contexts.redrawn(DISTRIBUTIONS // rows * rows, generator).reshape(rows, -1, len(contexts))
+    seeds = torch.randint(2**62, (rows,), generator=generator).tolist()
+    return Unknowns(situation, objective, posteriors, contexts, draws, tuple(seeds), widened)
 
 
 def _mixture(means: Tensor, deviations: Tensor) -> Tensor:

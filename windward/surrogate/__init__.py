@@ -18,6 +18,7 @@ from windward.surrogate.protocol import (
     Start,
     Surrogate,
     Weighing,
+    Widening,
 )
 from windward.surrogate.scaling import SoftClip, Standardize, Unscaled
 
@@ -48,4 +49,5 @@ __all__ = [
     "Surrogate",
     "Unscaled",
     "Weighing",
+    "Widening",
 ]

@@ -248,6 +248,19 @@ class GaussianPosterior:
         centred = torch.cat([seen, (y - self.shift) / self.scale - self.hyperparameters.mean])
         return grown.with_values(centred, self.shift, self.scale)
 
+    def wider(self, times: float) -> GaussianPosterior:
+        """Return the posterior with deviations of f, and of the noise, `times` as large; the mean stays."""
+        square, held = times * times, self.hyperparameters
+        return replace(
+            self,
+            hyperparameters=replace(held, amplitude=held.amplitude * square, noise=held.noise * square),
+            factor=self.factor * times,
+            inverse=self.inverse / times,
+            alpha=self.alpha / square,
+            noise=self.noise * square,
+            _prepared={},
+        )
+
     def left_out(self) -> LeftOut:
         """Return every observation beside its prediction from the others, with the hyper-parameters of all."""
         centred = self.factor @ (self.factor.T @ self.alpha)

@@ -146,6 +146,13 @@ class Doubting(Protocol):
     ) -> tuple[Posterior, ...]: ...
 
 
+@runtime_checkable
+class Widening(Protocol):
+    """A posterior that returns itself with deviations so many times as large, its mean the same."""
+
+    def wider(self, times: float) -> Posterior: ...
+
+
 @dataclass(frozen=True)
 class Believed:
     """The posterior a policy believes, and the inputs of its patience window (for widths that grow with them).

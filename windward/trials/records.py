@@ -170,8 +170,8 @@ class Comparison:
     `difference` is the value of the second less that of the first, in the study's units; `interval` holds it with 90 %
     probability. `probability` is that of the second being the better one, whichever way is better. Both decisions are
     judged on the same draws of what is unknown, so what moves both alike does not count. `corrected` where one of them is
-    the recommended decision: it was chosen because it looked best, so it looks better than it is, and the probability
-    allows for that.
+    the recommended decision and was chosen with little caution: it was picked because it looked best, so the difference
+    counts as less sure.
     """
 
     first: Recommendation
