@@ -163,7 +163,8 @@ class Bound:
     """A bound objective: a function of values, and of an extra where it needs one.
 
     `ceiling` takes the same arguments, is never below the function and costs far less. `draft` is near the function and costs
-    less. Both may be missing. `fewer` says that values on some of the points will do for a draft.
+    less. Both may be missing. `fewer` says that values on some of the points will do for a draft, `searched` that each value is
+    the end of a search of its own.
     """
 
     function: Callable[..., Tensor]
@@ -171,6 +172,7 @@ class Bound:
     ceiling: Callable[..., Tensor] | None = None
     draft: Bound | None = None
     fewer: bool = False
+    searched: bool = False
 
     def __call__(self, values: Tensor, extra: Tensor | None = None) -> Tensor:
         values = values.to(torch.float64)

@@ -238,7 +238,7 @@ class Unknowns:
 
 def _slow(reduction: Reduction) -> bool:
     """Whether it solves a problem for each draw, which takes long."""
-    return isinstance(reduction, Bound) and reduction.ceiling is not None
+    return isinstance(reduction, Bound) and (reduction.ceiling is not None or reduction.searched)
 
 
 def unknowns(

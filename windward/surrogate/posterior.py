@@ -361,11 +361,8 @@ class GaussianPosterior:
 
     def sloped(self, points: Tensor) -> SlopedContexts:
         """Return what every decision shares when slopes at these contexts are asked for."""
-        return self.once(
-            "slopes",
-            points,
-            lambda: SlopedContexts.of(self.inputs.c(points), self.zc, self.inputs.c_rates, self.residual),
-        )
+        of = self.inputs
+        return self.once("slopes", points, lambda: SlopedContexts.of(of.c(points), self.zc, of.c_rates, self.residual))
 
     def splits(self, points: Tensor, count: int, what: str) -> bool:
         """Whether to split the contexts: once enough decisions have been evaluated to repay it.
