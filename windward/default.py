@@ -7,7 +7,7 @@ from windward.beliefs.overall import OverallConfidence
 from windward.contexts import KernelDensity
 from windward.objectives import Expected, Objective
 from windward.objectives.protocol import Around
-from windward.policy import Policy, Report
+from windward.policy import Policy, Report, check_part
 from windward.search.design import Central
 from windward.search.near import NearBest
 
@@ -31,6 +31,7 @@ def auto(objective: Objective | None = None) -> Policy:
     UpperConfidence(width=0.5)
     """
     objective = Expected() if objective is None else objective
+    check_part("auto", "objective", objective)
     model = KernelDensity(FEWER, ELSEWHERE) if isinstance(objective, Around) else KernelDensity(POINTS)
     belief: Belief = UpperConfidence(WIDTH) if objective.monotone else OverallConfidence(WIDTH)
     return Policy(
