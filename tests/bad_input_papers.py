@@ -63,6 +63,7 @@ def elsewhere_rows(name: str) -> list[Row]:
 
 METHODS: list[Row] = [
     *numbers("papers.gp_ucb.width", lambda v: papers.gp_ucb(width=v), None, -1),
+    *words("auto.objective", ww.auto, 5, "cvar", ww.CVaR, TV, error=IncompatibleError),
     *numbers("papers.sbo_kde.width", lambda v: papers.sbo_kde(width=v), None, -1),
     *wholes("papers.sbo_kde.samples", lambda v: papers.sbo_kde(samples=v), None, 0),
     *numbers("papers.erbo.width", lambda v: papers.erbo(width=v), None, -1),

@@ -117,7 +117,7 @@ def test_newsvendor_by_hand():
 def test_demo_prints_a_table_and_writes_a_report(tmp_path):
     answer = CliRunner().invoke(main, ["demo", "--rounds", "12", "-o", str(tmp_path / "demo.html")])
     assert answer.exit_code == 0, answer.output
-    for word in ("SBO-KDE", "GP-UCB", "optimum", "0.4639", "12/12"):
+    for word in ("default", "SBO-KDE", "GP-UCB", "optimum", "0.4639", "12/12"):
         assert word in answer.output
     assert f"to open in a browser: {tmp_path}/demo.html" in answer.output
     assert "Set order to" in (tmp_path / "demo.html").read_text()

@@ -8,7 +8,7 @@ from windward.beliefs.widths import Wider
 from windward.contexts import KernelDensity
 from windward.objectives import Expected, Objective
 from windward.objectives.protocol import Around
-from windward.policy import Policy, Report
+from windward.policy import Policy, Report, check_part
 from windward.search.design import Central
 from windward.search.near import NearBest
 
@@ -33,6 +33,7 @@ def auto(objective: Objective | None = None) -> Policy:
     Central(count=4, share=0.6)
     """
     objective = Expected() if objective is None else objective
+    check_part("auto", "objective", objective)
     model = KernelDensity(FEWER, ELSEWHERE) if isinstance(objective, Around) else KernelDensity(POINTS)
     belief: Belief = UpperConfidence(WIDTH) if objective.monotone else OverallConfidence(WIDTH)
     return Policy(

@@ -53,7 +53,7 @@ class Report:
 
     def __post_init__(self) -> None:
         if self.objective is not None:
-            _check_part("Report", "objective", self.objective)
+            check_part("Report", "objective", self.objective)
         arguments.choice("Report", "candidates", self.candidates, ("space", "evaluated"))
         if isinstance(self.caution, str):
             arguments.choice("Report", "caution", self.caution, ("history",))
@@ -89,7 +89,7 @@ class Policy:
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
-            _check_part("Policy", name, getattr(self, name))
+            check_part("Policy", name, getattr(self, name))
         self.belief.check(self.objective, self.feedback)
         if self.context_model.blind and self.context_rule.chooses:
             raise IncompatibleError(
@@ -169,7 +169,7 @@ class Policy:
 def check_policy(call: str, policy: object) -> None:
     """Raise `ArgumentError` unless `policy` is one."""
     if not isinstance(policy, Policy):
-        raise ArgumentError(f"{call}(policy={shown(policy)}): give a Policy, such as papers.sbo_kde().")
+        raise ArgumentError(f"{call}(policy={shown(policy)}): give a Policy, such as auto() or papers.sbo_kde().")
 
 
 # What a part must offer to stand in each field, and one that does.
@@ -187,7 +187,7 @@ _KINDS: dict[str, tuple[type, str]] = {
 }
 
 
-def _check_part(call: str, name: str, part: object) -> None:
+def check_part(call: str, name: str, part: object) -> None:
     if isinstance(part, type) or part is None:
         raise IncompatibleError(f"{call}({name}={shown(part)}): give a part, with its parentheses if it is a class.")
     kind, example = _KINDS[name]

@@ -14,7 +14,7 @@ ROW, TOP = 104, 20
 
 # (question, its second line, the answer that leads to the right, leaf where the distribution is learnt, where it is known)
 ROWS = (
-    ("Is there a context", "that you can see?", "no", ("papers.gp_ucb()", "contexts act as noise"), None),
+    ("Is there a context", "that you can see?", "no", ("auto(), no context declared", "contexts act as noise"), None),
     (
         "Can you choose it?",
         "a simulator, a fold",
@@ -33,29 +33,29 @@ ROWS = (
         "Is there a target",
         "that must be met?",
         "yes",
-        ("Policy(..., objective=Satisficing)", "least fragile way to meet it"),
-        ("papers.ts_bocu(Known, Satisficing)", "the same, around what is known"),
+        ("auto(Satisficing(...))", "least fragile way to meet it"),
+        ("replace(auto(...), Known)", "the same, around what is known"),
     ),
     (
         "Will the contexts",
         "come to differ?",
         "yes",
-        ("papers.drbo_kde() · wdrbo_exact()", "anywhere · beside those seen"),
-        ("papers.ts_bocu(Known, Robust)", "worst case around what is known"),
+        ("auto(Robust(...))", "anywhere, or beside those seen"),
+        ("replace(auto(Robust(...)), Known)", "worst case around what is known"),
     ),
     (
         "Must every usual",
         "context be survived?",
         "yes",
-        ("papers.stable_opt()", "the least value over mean ± deviation"),
-        ("papers.ucb_ro(Known(...))", "the least value over its points"),
+        ("auto(Minimum()) · auto(CVaR(0.1))", "the least value · the worst tenth"),
+        ("replace(auto(Minimum()), Known)", "the least value over its points"),
     ),
     (
         "Otherwise: the",
         "average counts",
         "",
-        ("papers.sbo_kde() · erbo()", "smooth contexts · few kinds of them"),
-        ("Policy(context_model=Known(...))", "the expectation under it"),
+        ("auto(), the default", "or no policy at all"),
+        ("replace(auto(), Known)", "the expectation under it"),
     ),
 )
 

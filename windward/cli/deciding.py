@@ -153,7 +153,7 @@ def report(study: str, output: Path, journal: str, as_json: bool) -> None:
 )
 @json_option
 def demo(rounds: int, seed: int, output: Path, as_json: bool) -> None:
-    """Order stock before demand is known: SBO-KDE beside plain GP-UCB, and a report at the end.
+    """Order stock before demand is known: the default beside SBO-KDE and GP-UCB, and a report at the end.
 
     \b
     Example: windward demo --rounds 40

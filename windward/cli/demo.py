@@ -1,4 +1,4 @@
-"""The demo: a newsvendor who orders before demand is known, with SBO-KDE and with plain GP-UCB.
+"""The demo: a newsvendor who orders before demand is known, with Windward's default, with SBO-KDE and with plain GP-UCB.
 
     profit(x, c) = 9 min(x, c) + max(0, x - c) - 5 x,   demand c ~ Burr XII(2, 20) clipped to [0, 1]
 
@@ -21,6 +21,7 @@ from rich.table import Table
 from windward import papers
 from windward.basics import streams
 from windward.basics.errors import MissingDependency
+from windward.default import auto
 from windward.policy import Policy
 from windward.space.parameters import Real
 from windward.space.space import Space
@@ -63,7 +64,7 @@ def sold_day(demand: float) -> Callable[[Suggestion], Result]:
 
 
 def run_demo(rounds: int, seed: int, output: Path, *, quiet: bool = False) -> dict[str, Any]:
-    """Run both methods on the same days, print how they compare, and write a report of the first."""
+    """Run each method on the same days, print how they compare, and write a report of the first."""
     console = Console(quiet=quiet)
     result: dict[str, Any] = {"rounds": rounds, "optimum": {"order": best_order()}}
     space = Space(decision={"order": Real(0, 1)}, context={"demand": Real(0, 1)})
@@ -75,7 +76,7 @@ def run_demo(rounds: int, seed: int, output: Path, *, quiet: bool = False) -> di
         highlight=False,
     )
     studies: list[Study] = []
-    methods: dict[str, Policy] = {"SBO-KDE": papers.sbo_kde(), "GP-UCB": papers.gp_ucb()}
+    methods: dict[str, Policy] = {"default": auto(), "SBO-KDE": papers.sbo_kde(), "GP-UCB": papers.gp_ucb()}
     table = Table(title="What each would order from now on")
     for heading in ("method", "order", "expected profit", "regret", "regret over the days"):
         table.add_column(heading, justify="left" if heading == "method" else "right")

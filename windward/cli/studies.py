@@ -50,8 +50,9 @@ def new(file: Path, name: str | None, journal: str, as_json: bool) -> None:
       low = 0
       [status_quo]
       order = 40
-      [policy]
-      method = "sbo_kde"
+
+    Without a [policy] the study has Windward's own, `ww.auto()`. A published method is
+    named by `method = "drbo_kde"` in that table.
 
     \b
     $ windward new shop.toml --journal sqlite:///shop.db

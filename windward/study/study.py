@@ -45,15 +45,15 @@ class Study:
 
     >>> import windward as ww
     >>> space = ww.Space(decision={"order": ww.Real(0, 1)}, context={"demand": ww.Real(0, 1)})
-    >>> study = ww.Study(space, ww.papers.sbo_kde(), seed=0)
+    >>> study = ww.Study(space, seed=0)
     >>> suggestion = study.ask()
     >>> study.reveal(suggestion.id, {"demand": 0.61})     # the context may come first
     >>> study.tell(suggestion.id, 1.93)                   # the value may come much later
     >>> study.trials[0].value
     1.93
 
-    `policy` left out is `papers.sbo_kde()`, or `papers.gp_ucb()` for a space without contexts, with a careful report on
-    imported history (`Report(caution="history")`). `journal` is a URL such as `"sqlite:///shop.db"`, a journal, or None for
+    `policy` left out is `ww.auto()`, Windward's own for the average over the contexts; its report is careful on imported
+    history (`Report(caution="history")`). `journal` is a URL such as `"sqlite:///shop.db"`, a journal, or None for
     one in memory. `status_quo` is what is done without the study, a whole decision; `horizon` is how many trials it is meant
     to have; both can be declared later. `clock` returns the time, a datetime with a time zone, for studies that live by
     another clock than the machine's; give the same one to `Study.open`. `device` is where the model is computed: `"cuda"`

@@ -225,9 +225,10 @@ async function showForm() {
   const contexts = parameterField("context", "What the world shows afterwards", "Leave it empty where there is nothing.");
   const method = make("select", { id: "new-method" }, make("option", { value: "" }, "the default"),
     ...methods.map((each) => make("option", { value: each.name }, each.name)));
-  const about = make("p", { className: "soft" }, "Learns how often each context comes and chooses the best on average.");
+  const own = "Windward's own policy. It learns how often each context comes and chooses the best on average.";
+  const about = make("p", { className: "soft" }, own);
   method.addEventListener("change", () => {
-    about.textContent = methods.find((each) => each.name === method.value)?.about ?? "";
+    about.textContent = methods.find((each) => each.name === method.value)?.about ?? own;
   });
   const parts = make("textarea", { id: "new-parts", spellcheck: false,
     placeholder: '{"part": "Policy", "context_model": {"part": "KernelDensity"}}' });
