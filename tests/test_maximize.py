@@ -43,6 +43,48 @@ def test_no_maximizer_is_left_out():
     assert {kind for kind in search.PARTS if "most_decisions" in dir(kind)} == {type(each) for each in MAXIMIZERS}
 
 
+# -- NearBest ------------------------------------------------------------------------------------------------------
+
+
+def rising(x):
+    return x.sum(-1)
+
+
+def test_near_best_stays_near_what_came_back_not_near_hints(generator):
+    """Under a guard the hints are all that it allows: a promise far from every result is not followed."""
+    tried = torch.tensor([[0.2, 0.2], [0.25, 0.0]]).double()
+    region = Region(cube(2), hints=torch.rand(64, 2, generator=generator).double(), tried=tried, results=2)
+    x = NearBest(0.1)(rising, region, generator)
+    assert torch.allclose(x, tried[0] + 0.1, atol=1e-6)
+
+
+def test_near_best_begins_where_a_margin_allows(generator):
+    tried = torch.tensor([[0.9], [0.2]]).double()
+    region = Region(cube(1), hints=tried[1:], tried=tried, results=2)
+    guarded = ww.Acquisition(rising, margin=lambda x: 0.25 - x[:, 0])
+    assert 0.1 <= float(NearBest(0.1)(guarded, region, generator)) <= 0.25
+    # Of what came back nothing is allowed: all that is allowed is searched.
+    outside = Region(cube(1), tried=tried[:1], results=1)
+    assert float(NearBest(0.1)(guarded, outside, generator)) <= 0.25
+
+
+@pytest.mark.parametrize("reach", [0.001, 0.01, 0.3])
+def test_near_best_repeats_no_pending_decision(reach, generator):
+    """Where the reach holds nothing but what is pending it is doubled until it does."""
+    tried, pending = torch.tensor([[0.5, 0.5]]).double(), torch.tensor([[0.5, 0.5], [0.52, 0.5]]).double()
+    region = Region(cube(2), avoid=pending, hints=tried, tried=tried, results=1)
+    x = NearBest(reach)(bump([0.5, 0.5]), region, generator)
+    distance = float((x - pending).norm(dim=-1).min())
+    assert LEAST_DISTANCE * math.sqrt(2) <= distance < 0.2
+
+
+def test_near_best_prefers_a_box_with_room(generator):
+    """The better box holds only what is near a pending decision; the other one is chosen."""
+    tried = torch.tensor([[0.8], [0.2]]).double()
+    region = Region(cube(1), avoid=tried[:1], hints=tried, tried=tried, results=2)
+    assert abs(float(NearBest(0.01)(rising, region, generator)) - 0.2) < 0.02
+
+
 # -- MultiStart ----------------------------------------------------------------------------------------------------
 
 

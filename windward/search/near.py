@@ -11,6 +11,7 @@ from windward.basics import arguments
 from windward.basics.errors import ArgumentError
 from windward.basics.speech import shown
 from windward.search.acquisition import Acquisition, limited, values_of
+from windward.search.choice import best
 from windward.search.multistart import MultiStart
 from windward.search.region import Region
 from windward.space.space import Space
@@ -23,7 +24,8 @@ class NearBest:
     Where few results are in, a model promises most in the corners of the space, where it knows least, and those promises seldom
     hold. So numbers move by at most `reach` of their range from one of the best decisions: the `of` that the acquisition ranks
     highest among those that came back, half a reach apart from each other at least. Whole numbers and categories move freely.
-    From `until` results on the whole space is searched, so no optimum is out of reach for good. Each search is one by `search`.
+    From `until` results on the whole space is searched, so no optimum is out of reach for good. Where pending decisions
+    leave no room the reach is doubled. Each search is one by `search`.
 
     >>> NearBest(0.1).reach
     0.1
@@ -57,34 +59,43 @@ class NearBest:
         return self.search.lowered(space, seen, most)
 
     def __call__(self, acquisition: Acquisition, region: Region, generator: torch.Generator) -> Tensor:
-        boxes = self._boxes(acquisition, region)
-        if not boxes:
-            return self.search(acquisition, region, generator)
-        found = torch.stack([self.search(acquisition, box, generator) for box in boxes])
-        if len(found) == 1:
-            return found[0]
-        return found[values_of(limited(acquisition).value, found).argmax()]
-
-    def _boxes(self, acquisition: Acquisition, region: Region) -> list[Region]:
-        """Return the region narrowed around each of the best decisions; none where nothing has come back, or enough."""
-        hints = region.hints
-        if hints is None or region.results >= self.until or not bool(region.continuous.any()):
-            return []
-        hints = region.repaired(region.valid(hints))
-        hints = hints[region.feasible(hints)]
-        moving, middles = region.continuous, list[Tensor]()
-        for place in values_of(limited(acquisition).value, hints).argsort(descending=True).tolist():
-            if all(bool((hints[place] - other).abs()[moving].max() > 0.5 * self.reach) for other in middles):
-                middles.append(hints[place])
-            if len(middles) == self.of:
+        kept, reach = replace(region, apart=self.apart), self.reach
+        while reach <= 1.0:
+            boxes = self._boxes(acquisition, region, reach)
+            if not boxes:
                 break
-        return [self._around(middle, region, hints) for middle in middles]
+            found = torch.stack([self.search(acquisition, box, generator) for box in boxes])
+            if bool(kept.clear(found).any()):
+                return found[0] if len(found) == 1 else best(found, values_of(limited(acquisition).value, found), kept)
+            reach *= 2.0
+        return self.search(acquisition, region, generator)
 
-    def _around(self, middle: Tensor, region: Region, hints: Tensor) -> Region:
-        """Return the region within reach of a decision `"d"`, with the hints that lie there."""
-        low, high = region.bounds or (torch.zeros_like(middle), torch.ones_like(middle))
-        moving = region.continuous
-        low = torch.where(moving, torch.maximum(low, middle - self.reach), low)
-        high = torch.where(moving, torch.minimum(high, middle + self.reach), high)
-        box = replace(region, low=low, high=high)
-        return replace(box, hints=hints[box.feasible(hints)])
+    def _boxes(self, acquisition: Acquisition, region: Region, reach: float) -> list[Region]:
+        """Return the region narrowed around each of the best decisions; none where nothing allowed has come back, or enough."""
+        tried = region.tried
+        if tried is None or region.results >= self.until or not bool(region.continuous.any()):
+            return []
+        tried = region.repaired(region.valid(tried))
+        tried = tried[region.feasible(tried)]
+        values = values_of(limited(acquisition).value, tried)
+        moving, middles = region.continuous, list[Tensor]()
+        for place in values.argsort(descending=True).tolist():
+            if len(middles) == self.of or not bool(torch.isfinite(values[place])):  # a guard's margin may forbid it
+                break
+            if all(bool((tried[place] - other).abs()[moving].max() > 0.5 * reach) for other in middles):
+                middles.append(tried[place])
+        hints = tried if region.hints is None else region.repaired(region.valid(region.hints))
+        return [_around(middle, reach, region, hints) for middle in middles]
+
+
+def _around(middle: Tensor, reach: float, region: Region, hints: Tensor) -> Region:
+    """Return the region within reach of a decision `"d"`, with the hints that lie there and the decision among them."""
+    low, high = region.bounds or (torch.zeros_like(middle), torch.ones_like(middle))
+    moving = region.continuous
+    low = torch.where(moving, torch.maximum(low, middle - reach), low)
+    high = torch.where(moving, torch.minimum(high, middle + reach), high)
+    box = replace(region, low=low, high=high)
+    hints = hints[box.feasible(hints)]
+    if not bool((hints == middle).all(-1).any()):
+        hints = torch.cat([middle[None], hints])
+    return replace(box, hints=hints)

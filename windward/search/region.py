@@ -35,7 +35,8 @@ class Region:
     """The decisions a maximizer may choose; `avoid`: pending and lost ones `"m d"`, `hints`: places worth a look `"h d"`.
 
     `apart`: which share of the cube's diagonal to keep from those to avoid. `low` and `high` `"d"` narrow the cube, where a
-    guard does. `results`: how many have come back.
+    guard does. `tried`: decisions that have come back `"t d"`, the best of them where there are many; `results`: how many have
+    come back in all.
     """
 
     space: Space
@@ -46,6 +47,7 @@ class Region:
     low: Tensor | None = None
     high: Tensor | None = None
     results: int = 0
+    tried: Tensor | None = None
 
     @cached_property
     def bounds(self) -> tuple[Tensor, Tensor] | None:

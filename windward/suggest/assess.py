@@ -190,7 +190,7 @@ def _by_the_fit(base: Base, policy: Policy, caution: float) -> Tensor:
     evaluated = situation.trials.dataset.x
     if policy.report.candidates == "evaluated":
         return evaluated[acquisition(evaluated).argmax()].cpu()
-    region = Region(situation.trials.space, hints=evaluated.cpu(), results=len(evaluated))
+    region = Region(situation.trials.space, hints=evaluated.cpu(), results=len(evaluated), tried=evaluated.cpu())
     return policy.maximize(acquisition, region, generator)
 
 

@@ -43,7 +43,8 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
     ready = prepare(policy, trials, request, generator)
     policy, trials, contexts, space = ready.policy, ready.trials, ready.contexts, ready.trials.space
     avoid, results = _avoided(policy, trials, request), len(trials.dataset.y)
-    region = Region(space, dict(request.fixed), avoid=avoid, hints=_hints(trials), results=results)
+    hints = _hints(trials)
+    region = Region(space, dict(request.fixed), avoid=avoid, hints=hints, results=results, tried=hints)
     stand_in = None if contexts is None or not space.context else contexts.draw(generator)
     round, rounds = len(trials) if request.round is None else request.round, policy.design.rounds(space)
     if contexts is None or not trials.arrived or round < rounds:

@@ -102,7 +102,8 @@ class View:
         """Return the best decision by another objective at the posterior mean; `"d"`."""
         generator = streams.drawing(self.seed)
         mean = self.found.policy.reporting.belief(self.situation, objective.bind(self.situation), generator)
-        region = Region(self.space, hints=self.trials.dataset.x.cpu())
+        seen = self.trials.dataset.x.cpu()
+        region = Region(self.space, hints=seen, tried=seen, results=len(seen))
         return self.found.policy.maximize(Acquisition(mean.value), region, generator)
 
     @property
