@@ -220,6 +220,7 @@ MEASURED = [
     (quick(ww.KernelDensity(2000), objective=ww.Robust(ww.Wasserstein(), 0.1)), 1, 1, 10, "suggest"),
     (quick(ww.KernelDensity(16), surrogate=HELD), 1, 1, 1800, "suggest"),
     (quick(ww.Grid(160_000), objective=ww.Minimum(), surrogate=HELD), 1, 4, 10, "suggest"),
+    (quick(ww.KernelDensity(64), objective=ww.CVaR(0.2), belief=ww.OverallConfidence()), 1, 1, 900, "suggest"),
 ]
 
 

@@ -32,6 +32,7 @@ from windward.objectives.situation import Situation
 from windward.search.acquisition import Acquisition, Function
 from windward.surrogate import Posterior, Weighing
 from windward.surrogate.crowd import Crowd, crowd
+from windward.surrogate.nearby import fewer
 
 Moments: TypeAlias = tuple[Tensor, Tensor]
 """Mean and variance of the values of decisions under each posterior, `"T b"` each."""
@@ -40,6 +41,9 @@ Moments: TypeAlias = tuple[Tensor, Tensor]
 EVERY = 4
 # A variance of nothing has a root with no slope.
 LEAST = 1e-300
+# Matrices of observations by observations for each posterior: its factor, its inverse, and what stands beside them while they
+# are made. Measured: 3.3 with 1,500 observations.
+COPIES = 4
 
 
 @dataclass(frozen=True)
@@ -82,10 +86,21 @@ class OverallConfidence:
         return Acquisition(scored(reduction), None if draft is None else scored(draft))
 
     def cost(self, sizes: Sizes) -> list[Need]:
-        """Return what the means and the kernels between contexts take, of all posteriors at once."""
-        count = self.doubts * sizes.points * sizes.points
+        """Return what the posteriors take, and the kernels of the contexts, of all posteriors at once."""
+        points, seen = sizes.points, sizes.observations
+        draws = fewer(self.doubts, seen)
         return [
-            Need("kernels between contexts", 2 * count, f"2 x {self.doubts} posteriors x {sizes.points:,}^2 contexts")
+            Need(
+                "the plausible posteriors",
+                COPIES * draws * seen * seen,
+                f"{COPIES} x {draws} posteriors x {seen:,}^2 observations",
+                by="observations",
+            ),
+            Need(
+                "kernels between contexts",
+                draws * points * (2 * points + seen),
+                f"{draws} posteriors x {points:,} contexts x (2 x {points:,} contexts + {seen:,} observations)",
+            ),
         ]
 
 

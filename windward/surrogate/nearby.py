@@ -52,12 +52,16 @@ LONGEST = 0.7
 BLOCK = 2**23
 
 
+def fewer(count: int, size: int) -> int:
+    """Return how many draws there are for `count` that are wanted, with so many observations."""
+    return count if size <= FEW else max(8, count * FEW // size)
+
+
 def draws(
     problem: Likelihood, fitted: Hyperparameters, count: int, generator: torch.Generator
 ) -> list[Hyperparameters]:
     """Return `count` draws of the hyper-parameters, equally probable; fewer with many observations."""
-    size = len(problem.y)
-    count = count if size <= FEW else max(8, count * FEW // size)
+    count = fewer(count, len(problem.y))
     center, root = _proposal(problem, fitted)
     proposals = _drawn(center, root, PROPOSALS * count, generator)
     moments = _moments(problem, proposals.clipped)
