@@ -449,3 +449,24 @@ def test_a_study_with_a_botorch_model_is_checked():
     assert study.check().explained > 0.8
     study.add({"order": 0.5}, 30.0, context={"demand": 0.5})
     assert study.check().outliers == (20,)
+
+
+def test_a_belief_over_the_objective_takes_an_average_alone():
+    """The model has no covariance between contexts: a worst case is refused in the words of the policy."""
+
+    def asked(objective):
+        policy = ww.Policy(
+            context_model=ww.KernelDensity(8),
+            objective=objective,
+            belief=ww.OverallConfidence(),
+            design=ww.Central(1),
+            surrogate=BotorchSurrogate(),
+        )
+        study = ww.Study(ww.Space({"x": ww.Real(0, 1)}, {"c": ww.Real(0, 1)}), policy, parts=integration.PARTS)
+        for value, c in ((1.0, 0.2), (2.0, 0.6)):
+            study.tell(study.ask().id, value, context={"c": c})
+        return study.ask()
+
+    assert 0.0 <= asked(ww.Expected()).decision["x"] <= 1.0
+    with pytest.raises(ww.IncompatibleError, match=r"objective=CVaR\(tail=0.3\)\): the surrogate's posterior"):
+        asked(ww.CVaR(0.3))

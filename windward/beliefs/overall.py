@@ -121,13 +121,14 @@ def whole(function: Function, situation: Situation, posteriors: int) -> Function
 def moments_of(situation: Situation, reduction: Reduction) -> Callable[[Tensor], Moments]:
     """Return mean and variance of the values of decisions under each plausible posterior."""
     posteriors = situation.plausible or (situation.posterior,)
-    if situation.aim is not None and isinstance(situation.aim.objective, Averaging):
+    objective = None if situation.aim is None else situation.aim.objective
+    if isinstance(objective, Averaging):
         together = crowd(posteriors, situation.contexts)
         return together.averages if together is not None else partial(_averages, posteriors, situation.contexts)
     if not all(isinstance(one, Weighing) for one in posteriors):
         raise IncompatibleError(
-            f"OverallConfidence(): {shown(posteriors[0])} does not know the deviation of any objective but an average; use "
-            "UpperConfidence() or Thompson()."
+            f"Policy(belief=OverallConfidence(), objective={shown(objective)}): the surrogate's posterior, a "
+            f"{type(posteriors[0]).__name__}, knows the deviation of an average alone; use Expected(), or belief=Thompson()."
         )
     return partial(_to_first_order, situation, reduction, _beliefs(posteriors, situation.contexts))
 
