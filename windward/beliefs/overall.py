@@ -121,13 +121,13 @@ def whole(function: Function, situation: Situation, posteriors: int) -> Function
 def moments_of(situation: Situation, reduction: Reduction) -> Callable[[Tensor], Moments]:
     """Return mean and variance of the values of decisions under each plausible posterior."""
     posteriors = situation.plausible or (situation.posterior,)
-    objective = None if situation.aim is None else situation.aim.objective
-    if isinstance(objective, Averaging):
+    if situation.aim is not None and isinstance(situation.aim.objective, Averaging):
         together = crowd(posteriors, situation.contexts)
         return together.averages if together is not None else partial(_averages, posteriors, situation.contexts)
     if not all(isinstance(one, Weighing) for one in posteriors):
+        objective = "..." if situation.aim is None else shown(situation.aim.objective)
         raise IncompatibleError(
-            f"Policy(belief=OverallConfidence(), objective={shown(objective)}): the surrogate's posterior, a "
+            f"Policy(belief=OverallConfidence(), objective={objective}): the surrogate's posterior, a "
             f"{type(posteriors[0]).__name__}, knows the deviation of an average alone; use Expected(), or belief=Thompson()."
         )
     return partial(_to_first_order, situation, reduction, _beliefs(posteriors, situation.contexts))
