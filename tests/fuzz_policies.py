@@ -145,7 +145,7 @@ def _belief(chance: Random, objective: Any, feedback: Any) -> Any:
     """Return a belief, most often one that goes with the objective and the feedback."""
     any_one = chance.random() < 0.1
     delayed = (ww.delayed_width(),) if any_one or isinstance(feedback, ww.Censor) else ()
-    width = chance.choice((0.0, 1.0, 1.5, ww.HuangWidth(1), ww.MicheliWidth(), *delayed))
+    width = chance.choice((0.0, 1.0, 1.5, ww.HuangWidth(1), ww.MicheliWidth(), ww.Wider(0.5, 1.0, 2), *delayed))
     beliefs = [ww.Thompson(width), ww.Thompson(), ww.PosteriorMean()]
     beliefs += [ww.OverallConfidence(width, chance.choice((1, 4))), ww.OverallConfidence(doubts=4)]
     if any_one or objective.monotone:
@@ -264,6 +264,8 @@ BAD_PARTS: tuple[Callable[[], object], ...] = (
     lambda: ww.NearBest(0.0),
     lambda: ww.NearBest(search=ww.OverGrid(3)),
     lambda: ww.Central(0),
+    lambda: ww.Wider(-1.0, 1.0),
+    lambda: ww.Wider(0.5, 1.0, -1),
     lambda: ww.Central(3, 1.5),
     lambda: ww.OverallConfidence(-1.0),
     lambda: ww.OverallConfidence(doubts=0),

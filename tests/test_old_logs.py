@@ -158,7 +158,7 @@ def test_a_study_made_now_reads_the_same_after_a_round_trip(tmp_path):
     created = study.journal.read("study")[0].body
     assert created["outcomes"] == {"value": {"goal": "maximize", "unit": None}}
     assert created["status_quo"] is None and created["horizon"] is None
-    assert created["policy"]["maximize"]["screen"] == 512
+    assert created["policy"]["maximize"]["search"]["screen"] == 256
     assert ww.Study.open("study", journal=study.journal).policy == study.policy
 
 

@@ -18,7 +18,7 @@ from windward.basics.errors import (
 )
 from windward.beliefs.beliefs import ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
 from windward.beliefs.overall import OverallConfidence
-from windward.beliefs.widths import DelayedWidth, HuangWidth, MicheliWidth, delayed_width
+from windward.beliefs.widths import DelayedWidth, HuangWidth, MicheliWidth, Wider, delayed_width
 from windward.contexts import Box, Contexts, Distribution, Empirical, Grid, KernelDensity, Known, NoContext, Unknown
 from windward.default import auto
 from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein, WorstCase
@@ -157,6 +157,7 @@ __all__ = [
     "UpperConfidence",
     "VaR",
     "Wasserstein",
+    "Wider",
     "WindwardError",
     "WorstCase",
     "__version__",

@@ -2,7 +2,7 @@
 
 from windward.beliefs.beliefs import Belief, ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
 from windward.beliefs.overall import OverallConfidence
-from windward.beliefs.widths import DelayedWidth, HuangWidth, MicheliWidth
+from windward.beliefs.widths import DelayedWidth, HuangWidth, MicheliWidth, Wider
 
 # The parts of this room.
 PARTS: tuple[type, ...] = (
@@ -14,6 +14,7 @@ PARTS: tuple[type, ...] = (
     PosteriorMean,
     Thompson,
     UpperConfidence,
+    Wider,
 )
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "PosteriorMean",
     "Thompson",
     "UpperConfidence",
+    "Wider",
 ]

@@ -38,8 +38,8 @@ Moments: TypeAlias = tuple[Tensor, Tensor]
 
 # Where the kernel does not factorise every so many posteriors are looked at: each costs a matrix for each decision.
 EVERY = 4
-# Variances below this share of a posterior's largest are rounding; their root keeps a finite slope.
-LEAST = 1e-14
+# A variance of nothing has a root with no slope.
+LEAST = 1e-300
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class OverallConfidence:
 
             def bound(x: Tensor) -> Tensor:
                 mean, variance = moments(x)
-                spread = variance.mean(0) + mean.var(0, correction=0)
-                return mean.mean(0) + width * spread.clamp_min(LEAST * variance.detach().amax()).sqrt()
+                spread = variance.mean(0) + (mean - mean.mean(0)).square().mean(0)
+                return mean.mean(0) + width * spread.clamp_min(LEAST).sqrt()
 
             return whole(bound, situation, len(situation.plausible) or 1)
 

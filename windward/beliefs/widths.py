@@ -6,6 +6,8 @@
 
     delayed_width(bound, base)          Verma2022, Thm. 1:  bound * sum of sigma(x_s) over the patience window + base
 
+    Wider(first, then, after)           Windward's own: `first` until `after` results have come back, `then` from there on
+
 The first two hold with a probability the theory states and are wider than what works: the papers themselves run with 1.5.
 """
 
@@ -108,6 +110,32 @@ class DelayedWidth:
         with torch.no_grad():
             deviations = situation.posterior.marginals(x, c)[1].diagonal() / situation.posterior.scale
         return self.bound * float(deviations.sum()) + self.base
+
+
+@dataclass(frozen=True)
+class Wider:
+    """A width that grows once: `first` until `after` results have come back, `then` from there on.
+
+    Few results are soon outdated, so a bold choice among them costs more than it teaches; later a wider bound finds the
+    hills that were passed by.
+
+    >>> Wider(0.5, 1.0).after
+    30
+    """
+
+    first: float = 0.5
+    then: float = 1.0
+    after: int = 30
+
+    def __post_init__(self) -> None:
+        arguments.number("Wider", "first", self.first, low=0.0)
+        arguments.number("Wider", "then", self.then, low=0.0)
+        arguments.whole("Wider", "after", self.after, low=0)
+
+    of: ClassVar[str] = "width"
+
+    def __call__(self, situation: Situation) -> float:
+        return self.first if len(situation.trials.arrived) < self.after else self.then
 
 
 def delayed_width(bound: float = 1.0, base: float = 1.0) -> DelayedWidth:
