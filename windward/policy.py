@@ -188,6 +188,7 @@ _KINDS: dict[str, tuple[type, str]] = {
 
 
 def check_part(call: str, name: str, part: object) -> None:
+    """Raise `IncompatibleError` unless `part` can stand in the policy's field `name`."""
     if isinstance(part, type) or part is None:
         raise IncompatibleError(f"{call}({name}={shown(part)}): give a part, with its parentheses if it is a class.")
     kind, example = _KINDS[name]
