@@ -473,3 +473,14 @@ def test_the_sentences_of_guards():
         "A decision is asked only if with 90 % probability it brings at most 2 less than the status quo."
     )
     assert ww.NoGuard().sentence(speech) == "Every decision may be asked."
+
+
+def test_a_step_of_nothing_in_a_range_of_millions():
+    """Of so many whole numbers only some are listed; that none of those is allowed does not mean that nothing is."""
+    space = ww.Space({"order": ww.Integer(-(10**12), 10**12)}, {"demand": ww.Real(0, 1)})
+    guarded = replace(ww.papers.erbo(), design=ww.Sobol(1), guard=ww.LargestStep({"order": 0.0}))
+    study = ww.Study(space, guarded, status_quo={"order": -639424921077})
+    study.add({"order": 5}, 1.0, context={"demand": 0.2})
+    study.add({"order": 7}, 2.0, context={"demand": 0.4})
+    assert study.ask().decision == {"order": -639424921077}
+    assert abs(study.ask().decision["order"] + 639424921077) <= 2000  # a billionth of the range is rounding

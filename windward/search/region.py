@@ -160,6 +160,9 @@ class Region:
         """Return every valid decision where there is nothing continuous and no more than `limit` of them."""
         if bool(self.continuous.any()):
             return None
+        every = [self.space.decision[name].options(limit + 1) for name in self.discrete]
+        if any(len(options) > limit for options in every):  # only some of them: what is left of those is not all that is left
+            return None
         sizes = [self._options(name, limit + 1) for name in self.discrete]
         if math.prod(len(option) for option in sizes) > limit:
             return None
