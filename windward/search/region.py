@@ -161,7 +161,7 @@ class Region:
         if bool(self.continuous.any()):
             return None
         every = [self.space.decision[name].options(limit + 1) for name in self.discrete]
-        if any(len(options) > limit for options in every):  # only some of them: what is left of those is not all that is left
+        if any(len(options) > limit for options in every):  # some of many: what the limits leave of those is not all
             return None
         sizes = [self._options(name, limit + 1) for name in self.discrete]
         if math.prod(len(option) for option in sizes) > limit:
