@@ -1,4 +1,4 @@
-"""Wrong calls about advice: comparisons, caution, when to stop, what is unknown of the contexts; see `bad_input_cases`."""
+"""Wrong calls about advice and the default policy; see `bad_input_cases`."""
 
 from __future__ import annotations
 
@@ -56,6 +56,20 @@ ADVICE: list[Row] = [
         ArgumentError,
         [([0, 1], "places=[0, 1]"), (MASS, "whole numbers"), (torch.tensor([0]), "got 2 and 1")],
     ),
+]
+
+DEFAULT: list[Row] = [
+    *wholes("Central.count", ww.Central, None, 0),
+    *numbers("Central.share", lambda v: ww.Central(4, v), None, 0.0, 1.5),
+    *numbers("NearBest.reach", ww.NearBest, None, 0.0, 1.5),
+    *wholes("NearBest.of", lambda v: ww.NearBest(of=v), None, 0),
+    *wholes("NearBest.until", lambda v: ww.NearBest(until=v), None, -1),
+    *words("NearBest.search", lambda v: ww.NearBest(search=v), None, ww.MultiStart, ww.OverGrid(), 5),
+    *numbers("OverallConfidence.width", ww.OverallConfidence, None, -1),
+    *wholes("OverallConfidence.doubts", lambda v: ww.OverallConfidence(doubts=v), None, 0),
+    *numbers("Wider.first", ww.Wider, None, -1),
+    *numbers("Wider.then", lambda v: ww.Wider(0.5, v), None, -1),
+    *wholes("Wider.after", lambda v: ww.Wider(0.5, 1.0, v), None, -1),
 ]
 
 COMPARED: list[Row] = [

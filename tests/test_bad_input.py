@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import torch
-from bad_input_advice import ADVICE, COMPARED
+from bad_input_advice import ADVICE, COMPARED, DEFAULT
 from bad_input_cases import (
     CONTEXT,
     DECISION,
@@ -262,7 +262,7 @@ JOURNALS: list[Row] = [
     *words("delete_study.journal", lambda v: ww.delete_study("shop", journal=v), None, 5, ww.MemoryJournal),
 ]
 
-CALLS: list[Row] = [*PARTS, *JOURNALS, *ROBUST, *METHODS, *DELAYS, *ADVICE]
+CALLS: list[Row] = [*PARTS, *JOURNALS, *ROBUST, *METHODS, *DELAYS, *ADVICE, *DEFAULT]
 
 OUTCOMES: list[Row] = [
     *numbers("Result.value", ww.Result, None),
