@@ -476,7 +476,7 @@ def test_the_sentences_of_guards():
 
 
 def test_a_step_of_nothing_in_a_range_of_millions():
-    """Of so many whole numbers only some are listed; that none of those is allowed does not mean that nothing is."""
+    """Only some of 2e12 whole numbers are listed; if none of those is allowed, another one still may be."""
     space = ww.Space({"order": ww.Integer(-(10**12), 10**12)}, {"demand": ww.Real(0, 1)})
     guarded = replace(ww.papers.erbo(), design=ww.Sobol(1), guard=ww.LargestStep({"order": 0.0}))
     study = ww.Study(space, guarded, status_quo={"order": -639424921077})

@@ -91,3 +91,10 @@ def test_the_gradient_is_the_finite_difference(name, generator):
     moves = 1e-5 * torch.eye(2, dtype=torch.float64)
     differences = torch.stack([(acquisition(x + move) - acquisition(x - move)) / 2e-5 for move in moves], 1)
     assert float((torch.from_numpy(gradient) - differences).abs().max()) <= off * float(differences.abs().max())
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_no_decisions_have_no_values(name, generator):
+    """A search may ask for none; torch would warn of a variance over nothing."""
+    _, _, acquisition = situation(OBJECTIVES[name][0], "squared_exponential", generator)
+    assert acquisition(torch.zeros(0, 2, dtype=torch.float64)).shape == (0,)

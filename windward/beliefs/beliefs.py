@@ -45,7 +45,7 @@ class Belief(Protocol):
 
 @runtime_checkable
 class Doubtful(Protocol):
-    """A belief that looks at so many plausible posteriors, `situation.plausible`: it does not take the fit for certain."""
+    """A belief that does not take the fit for certain: it looks at `doubts` plausible posteriors, `situation.plausible`."""
 
     @property
     def doubts(self) -> int: ...

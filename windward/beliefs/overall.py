@@ -4,9 +4,9 @@
     v_s(x)  =  q' S_s q                    S_s the posterior covariance of f over the contexts at x
     bound   =  average of V_s + width * sqrt(average of v_s + spread of V_s)
 
-R is the objective and q its gradient at m: the contexts' weights for an expectation, where all this is exact; the adversary's
-weights for a worst case. Context by context (`UpperConfidence`) the deviations of all contexts add up as if they erred
-together; here what averages out does not count.
+R is the objective and q its gradient at m: the contexts' weights for an expectation, where all this is exact (of more than 128
+contexts some stand for all, see `crowd`); the adversary's weights for a worst case. Context by context (`UpperConfidence`) the
+deviations of all contexts add up as if they erred together; here what averages out does not count.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from windward.surrogate.nearby import fewer
 Moments: TypeAlias = tuple[Tensor, Tensor]
 """Mean and variance of the values of decisions under each posterior, `"T b"` each."""
 
-# Where the kernel does not factorise every so many posteriors are looked at: each costs a matrix for each decision.
+# Where the kernel does not factorise only every fourth posterior is looked at: each costs a matrix for each decision.
 EVERY = 4
 # A variance of nothing has a root with no slope.
 LEAST = 1e-300

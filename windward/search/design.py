@@ -55,7 +55,8 @@ class Central:
     """The middle of every range first, then points of one scrambled Sobol sequence drawn towards it.
 
     `count` is the number of rounds. Numbers lie in the inner `share` of each range: who pays for each trial does not begin at
-    the ends of what was declared. Categories are spread as `Sobol` spreads them.
+    the ends of what was declared. Categories are spread as `Sobol` spreads them. Where
+    constraints forbid such a point, the Sobol point itself is taken.
 
     >>> Central(3).share
     0.6
