@@ -329,7 +329,7 @@ def test_no_rows_with_a_gradient_have_no_worst_case(divergence):
     """Their range was read from a sum with its graph, of which torch warns."""
     contexts = Contexts(doubles(0.0, 1.0)[:, None], doubles(0.5, 0.5))
     values = torch.zeros(0, 2, dtype=torch.float64, requires_grad=True)
-    assert divergence.worst_case(values, contexts, 0.1).value.shape == (0,)
+    assert divergence.worst_case(values, contexts, 6.32).value.shape == (0,)
 
 
 @pytest.mark.parametrize("rest", [1e-5, 1e-6, 1e-7, 1e-8])
@@ -355,3 +355,27 @@ def test_a_slope_that_scipy_does_not_find_is_a_solver_error(monkeypatch):
     monkeypatch.setattr(scipy.optimize, "nnls", endless)
     with pytest.raises(ww.SolverError, match="slope at radius 0 could not be found"):
         objective(values)
+
+
+def test_newton_that_goes_to_and_fro_is_ended():
+    """KL rises in two stages here: Newton's steps for log KL in log theta jump from one to the other and back for ever."""
+    values = doubles(
+        0.0, 0.3896941728522094, 0.040113738702216815, 0.3723777292949443, 1.0, 0.29925236920706894, 0.25353900277399266
+    )
+    masses = doubles(
+        0.0005431835619702695,
+        0.03058691435508641,
+        0.0004599275078979785,
+        0.5032710045984968,
+        0.00010711029836053579,
+        0.1315259006281362,
+        0.3335059590500517,
+    )
+    contexts = Contexts(torch.zeros(7, 1, dtype=torch.float64), masses / masses.sum())
+    found = KullbackLeibler().worst_case(values, contexts, 6.32)
+    assert float(KullbackLeibler().distance(found.weights, contexts)) == pytest.approx(6.32, rel=1e-11)
+    # Tilted by one theta: the logarithms of the weights' ratios fall with the values along one line.
+    line = (found.weights / contexts.weights).log()
+    slopes = (line - line[0])[1:] / (values - values[0])[1:]
+    torch.testing.assert_close(slopes, slopes[:1].expand(6), rtol=1e-9, atol=0.0)
+    assert float(slopes[0]) == pytest.approx(-1.0 / float(found.multiplier), rel=1e-9)
