@@ -17,6 +17,7 @@ import windward as ww
 from windward.beliefs.scores import improvement
 from windward.contexts import Contexts
 from windward.objectives.satisficing import _Tangents, reported, satisficing
+from windward.objectives.situation import Situation
 from windward.policy import Policy
 from windward.surrogate import Believed, GaussianProcess, Hyperparameters
 from windward.trials.trials import Dataset, Trials
@@ -606,3 +607,29 @@ def test_rows_that_cannot_be_solved_are_left_out_at_once():
     assert torch.equal(found.height.isnan(), rows[:, 0] < 0) and torch.equal(
         found.radius, torch.full_like(found.radius, 0.1)
     )
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [ww.CVaR(0.3), ww.CVaR(1.0), ww.Robust(ww.TotalVariation(), 0.4), ww.Robust(ww.TotalVariation(), 2)],
+    ids=repr,
+)
+def test_a_distribution_for_each_row_is_the_same_as_binding_to_each(objective):
+    generator = torch.Generator().manual_seed(0)
+    values = torch.randn(12, 9, generator=generator, dtype=torch.float64)
+    values[3] = 1.5  # constant
+    values[4, :4] = values[4].min()  # ties
+    weights = torch.rand(12, 9, generator=generator, dtype=torch.float64)
+    weights[5, 2:] = 0.0  # points that have no weight
+    weights = weights / weights.sum(-1, keepdim=True)
+    points = torch.linspace(0, 1, 9, dtype=torch.float64)[:, None]
+    each = [
+        objective.bind(Situation(Contexts(points, row)))(value[None])[0]
+        for value, row in zip(values, weights, strict=True)
+    ]
+    torch.testing.assert_close(objective.by_rows(values, weights), torch.stack(each), rtol=1e-12, atol=1e-12)
+
+
+def test_only_a_number_as_radius_goes_row_by_row():
+    assert ww.Robust(ww.TotalVariation(), ww.Decay(1.0)).by_rows is None
+    assert ww.Robust(ww.Wasserstein(), 0.1).by_rows is None

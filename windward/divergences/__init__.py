@@ -10,6 +10,7 @@ from windward.divergences.mmd import MMD
 from windward.divergences.total_variation import TotalVariation
 from windward.divergences.wasserstein import Wasserstein
 from windward.divergences.worst_case import (
+    AroundEach,
     Ball,
     Divergence,
     DraftingBall,
@@ -31,6 +32,7 @@ __all__ = [
     "IN_SHARES",
     "MMD",
     "PARTS",
+    "AroundEach",
     "Ball",
     "ChiSquare",
     "Divergence",

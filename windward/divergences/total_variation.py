@@ -53,6 +53,13 @@ class TotalVariation:
         """Return the worst case of values `"*b n"` at a radius."""
         return self.on(contexts)(values, radius)
 
+    def around_each(self, values: Tensor, references: Tensor, radius: float) -> Tensor:
+        """Return the worst values of `"b n"`, each row around a reference of its own, `"b n"`; `"b"`."""
+        order = largest(values, values.shape[-1])
+        ranked, mass = values.gather(-1, order), references.gather(-1, order)
+        kept = torch.minimum((mass.cumsum(-1) - 0.5 * radius).clamp_min_(0.0), mass)
+        return (kept * ranked).sum(-1) + (1.0 - kept.sum(-1)).clamp_min(0.0) * ranked[:, -1]
+
 
 @dataclass(frozen=True)
 class TotalVariationBall:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from windward.basics import arguments
 from windward.basics.speech import number
+from windward.divergences.worst_case import largest
 from windward.objectives.protocol import Bound, Reduction, Speech, no_ambiguity, scored, unturned
 from windward.objectives.situation import Situation
 
@@ -178,12 +180,24 @@ class CVaR:
 
         def reduce(values: Tensor) -> Tensor:
             ranked, order = values.sort(-1)
-            mass = weights[order]
-            before = mass.cumsum(-1) - mass
-            share = torch.minimum(mass, (self.tail - before).clamp_min(0.0))
-            return (share * ranked).sum(-1) / share.sum(-1)
+            return self._of_ranked(ranked, weights[order])
 
         return Bound(reduce)
+
+    @property
+    def by_rows(self) -> Callable[[Tensor, Tensor], Tensor]:
+        """The same with a distribution for each row."""
+
+        def reduce(values: Tensor, weights: Tensor) -> Tensor:
+            order = largest(-values, values.shape[-1])
+            return self._of_ranked(values.gather(-1, order), weights.gather(-1, order))
+
+        return reduce
+
+    def _of_ranked(self, ranked: Tensor, mass: Tensor) -> Tensor:
+        before = mass.cumsum(-1) - mass
+        share = torch.minimum(mass, (self.tail - before).clamp_min(0.0))
+        return (share * ranked).sum(-1) / share.sum(-1)
 
     oriented = unturned
     ambiguity = no_ambiguity

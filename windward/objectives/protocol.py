@@ -101,6 +101,17 @@ class Averaging(Protocol):
 
 
 @runtime_checkable
+class Rowwise(Protocol):
+    """An objective that can take a distribution of contexts for each row of values, which is faster than to bind it to each.
+
+    `by_rows` takes values and distributions, `"b n"` each, and returns `"b"`; None where it cannot.
+    """
+
+    @property
+    def by_rows(self) -> Callable[[Tensor, Tensor], Tensor] | None: ...
+
+
+@runtime_checkable
 class Displaying(Protocol):
     """An objective whose values are changed before a person sees them; oriented values `"*b"` in and out."""
 

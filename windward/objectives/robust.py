@@ -13,7 +13,7 @@ from torch import Tensor
 from windward.basics import arguments
 from windward.basics.errors import ArgumentError, IncompatibleError
 from windward.basics.speech import number, shown
-from windward.divergences import Ball, Divergence, DraftingBall, Screening, WorstCase, farther, in_words
+from windward.divergences import AroundEach, Ball, Divergence, DraftingBall, Screening, WorstCase, farther, in_words
 from windward.objectives.protocol import Bound, Reduction, Speech, no_ambiguity, scored, unturned
 from windward.objectives.radii import Radius, check_radius, resolved
 from windward.objectives.situation import Situation
@@ -41,6 +41,13 @@ class Robust:
         ceiling = _ceiling(ball, radius, 1.0, 0.0)
         draft = Bound(_worst(ball.draft(), radius), ceiling=ceiling) if isinstance(ball, DraftingBall) else None
         return Bound(_worst(ball, radius), ceiling=ceiling, draft=draft)
+
+    @property
+    def by_rows(self) -> Callable[[Tensor, Tensor], Tensor] | None:
+        """The worst case around a reference of each row's own, where the divergence has one and the radius is a number."""
+        if not isinstance(self.divergence, AroundEach) or not isinstance(self.radius, int | float):
+            return None
+        return partial(self.divergence.around_each, radius=float(self.radius))
 
     oriented = unturned
 

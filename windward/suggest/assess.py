@@ -40,7 +40,7 @@ class Assessment:
     draws: Tensor  # "s", of its value
     weights: Tensor  # "n", the distribution it is guarded against
     base: Base
-    parts: tuple[float, float] | None = None  # the deviations behind `shares`, where they are at hand
+    shares: tuple[float, float]  # the deviation of its value that comes from f, and that which comes from the contexts
 
     @property
     def situation(self) -> Situation:
@@ -77,16 +77,6 @@ class Assessment:
         """Return the quantiles of its value at these levels."""
         wanted = torch.tensor(levels, dtype=self.draws.dtype, device=self.draws.device)
         return tuple(self.draws.quantile(wanted).tolist())
-
-    @cached_property
-    def shares(self) -> tuple[float, float]:
-        """The deviation of its value that comes from f, and that which comes from the contexts."""
-        if self.parts is not None:
-            return self.parts
-        plain = not isinstance(
-            self.policy.reported, Displaying
-        )  # a score that is turned before it is shown is drawn again
-        return self.base.unknowns.shares(self.x, self.draws if plain else None)
 
     @cached_property
     def gaps(self) -> Tensor:
@@ -152,12 +142,13 @@ def assess(base: Base, x: Tensor | None) -> Assessment:
     """Assess the decision `x` `"d"`, or the best one where None; no imagined value is used."""
     if x is None:
         return best_of(base, base.policy)
-    return _assessment(base, x, base.unknowns.values(x[None])[:, 0])
+    values, (of_function, of_contexts) = base.unknowns.assessed(x[None])
+    return _assessment(base, x, values[:, 0], (float(of_function), float(of_contexts)))
 
 
-def _assessment(base: Base, x: Tensor, values: Tensor, parts: tuple[float, float] | None = None) -> Assessment:
+def _assessment(base: Base, x: Tensor, values: Tensor, shares: tuple[float, float]) -> Assessment:
     """Return the assessment of a decision with these draws of its value."""
-    return Assessment(x, base.displayed(values), _guarded(x, base.situation, base.reduction), base, parts)
+    return Assessment(x, base.displayed(values), _guarded(x, base.situation, base.reduction), base, shares)
 
 
 def best_of(base: Base, policy: Policy) -> Assessment:
@@ -173,8 +164,7 @@ def best_of(base: Base, policy: Policy) -> Assessment:
     found = [_by_the_fit(base, policy, times * caution) for times in MORE_CAREFUL]
     found.append(_by_the_fit(base, evaluated, caution))
     x = torch.stack(found)
-    values = base.unknowns.values(x)
-    of_function, of_contexts = base.unknowns.deviations(x, values)
+    values, (of_function, of_contexts) = base.unknowns.assessed(x)
     place = int((values.mean(0) - caution * of_function).argmax())
     return _assessment(base, found[place], values[:, place], (float(of_function[place]), float(of_contexts[place])))
 

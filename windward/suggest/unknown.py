@@ -16,7 +16,7 @@ wrong: there its deviations are taken to be `EXTREMES` times as large.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -26,8 +26,9 @@ from torch import Tensor
 from windward.basics import streams
 from windward.beliefs.scores import length
 from windward.contexts import Contexts
-from windward.objectives.protocol import Averaging, Bound, Objective, Reduction
+from windward.objectives.protocol import Averaging, Bound, Objective, Reduction, Rowwise
 from windward.objectives.situation import Situation
+from windward.suggest.judging import Bindings, InRows, Judge
 from windward.surrogate import Averaged, Believed, Doubting, Posterior, Surrogate, Widening
 
 # Draws of the hyper-parameters; of more observations than `SMALL` fewer, down to a half: their posterior is narrow then, and
@@ -89,20 +90,15 @@ class Unknowns:
             drawn = torch.cat(list(self._sampled(pair)))
         return drawn.flip(-1) if turned else drawn
 
-    def shares(self, x: Tensor, draws: Tensor | None = None) -> tuple[float, float]:
-        """Return the deviation of the value of a decision `"d"` that comes from f, and that which comes from the contexts.
-
-        `draws` are those of its value, where they are at hand.
-        """
-        drawn = self.values(x[None]) if draws is None else draws[:, None]
-        of_function, of_contexts = self.deviations(x[None], drawn)
-        return float(of_function[0]), float(of_contexts[0])
-
-    def deviations(self, x: Tensor, draws: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the same of several decisions `"m d"` with draws `"s m"` of their values; `"m"` each."""
+    def assessed(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Return `values` of decisions `"m d"`, and their deviations that come from f and from the contexts, `"m"` each."""
         with torch.no_grad():
-            total, by_contexts = draws.var(0, correction=0), self._context_variances(x).to(draws)
-        return (total - by_contexts).clamp_min(0.0).sqrt(), by_contexts.sqrt()
+            if self.closed or self._slopes:
+                draws = self.values(x)
+                return draws, _split(draws, self._context_variances(x))
+            drawn, variances = zip(*(self._alone(row) for row in x), strict=True)
+            draws = torch.stack(drawn, dim=1)
+            return draws, _split(draws, torch.stack(variances))
 
     def expectation(self, x: Tensor) -> float:
         """Return the posterior mean of the plain expectation of a decision `"d"`, oriented."""
@@ -121,8 +117,10 @@ class Unknowns:
         return max(1, BLOCK // size)
 
     def _values(self, x: Tensor) -> Tensor:
-        if not self.closed:
+        if not self.closed and self._slopes:
             return torch.cat([torch.cat(list(self._sampled(row[None]))) for row in x], dim=1)
+        if not self.closed:
+            return torch.stack([self._alone(row)[0] for row in x], dim=1)
         means, deviations = [], []
         for posterior, weights in zip(self._cycled, self.weights, strict=True):
             assert isinstance(posterior, Averaged)
@@ -176,22 +174,47 @@ class Unknowns:
                     extra = torch.cat([length(path.context_gradient(some, points), self.contexts) for some in parts])
                 yield reduction, values, extra
 
+    def _alone(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return draws of the value of one decision `"d"`, and the variance of it that comes from the contexts; `"s"`, `""`."""
+        known = self.situation.posterior.means(x[None], self.contexts.points)[0]
+        judged = [judge.with_known(drawn, known) for judge, drawn in self._drawn(x)]
+        draws = torch.cat([drawn for drawn, _ in judged])
+        if self.contexts.unknown is None:
+            return draws, draws.new_zeros(())
+        return draws, torch.cat([at_known for _, at_known in judged]).var(0, correction=0)
+
     def _sampled(self, x: Tensor) -> Iterator[Tensor]:
         """Yield draws of the values at decisions `"m d"` with each theta and distribution; `"s m"` each."""
         # A slope needs a function, not values at points; of many values together a function is the cheaper sample.
-        slopes, many = self._reductions[0][0].extra == "slopes", len(x) > 1 and len(x) * len(self.contexts) > JOINTLY
-        if slopes or many:
-            functions = self._along_paths(x, PATHS if slopes else MORE_PATHS)
+        if self._slopes or len(x) * len(self.contexts) > JOINTLY:
+            functions = self._along_paths(x, PATHS if self._slopes else MORE_PATHS)
             yield torch.stack([reduction(values, extra) for reduction, values, extra in functions])
             return
-        points = self.contexts.points
-        for reductions, posterior, seed in zip(self._reductions, self._cycled, self.seeds, strict=True):
-            generator = streams.repeated(seed)
-            # One decision is drawn as such: with many contexts its covariance is kept as a product of low rank.
-            drawn = posterior.sample(x[0] if len(x) == 1 else x, points, self._each(FUNCTIONS), generator)
-            drawn = drawn[:, None] if len(x) == 1 else drawn
-            for reduction, some in zip(reductions, drawn.tensor_split(len(reductions)), strict=True):
-                yield reduction(some, some if reduction.extra == "lower" else None)
+        for judge, drawn in self._drawn(x):
+            yield judge(drawn)
+
+    def _drawn(self, x: Tensor) -> Iterator[tuple[Judge, Tensor]]:
+        """Yield draws of f at `x` with each theta, and what judges them: of `"d"` they are `"s n"`, of `"m d"` `"s m n"`.
+
+        One decision is drawn as such: with many contexts its covariance is kept as a product of low rank.
+        """
+        for judge, posterior, seed in zip(self._judges, self._cycled, self.seeds, strict=True):
+            yield judge, posterior.sample(x, self.contexts.points, self._each(FUNCTIONS), streams.repeated(seed))
+
+    @property
+    def _slopes(self) -> bool:
+        return self._by_rows is None and self._reductions[0][0].extra == "slopes"
+
+    @property
+    def _by_rows(self) -> Callable[[Tensor, Tensor], Tensor] | None:
+        return self.objective.by_rows if isinstance(self.objective, Rowwise) else None
+
+    @cached_property
+    def _judges(self) -> tuple[Judge, ...]:
+        """The objective under the first few distributions that go with each posterior."""
+        if self._by_rows is not None:
+            return tuple(InRows(self._by_rows, weights[: self._each(FEW)]) for weights in self.weights)
+        return tuple(Bindings(reductions) for reductions in self._reductions)
 
     @cached_property
     def _reductions(self) -> tuple[tuple[Reduction, ...], ...]:
@@ -226,14 +249,18 @@ class Unknowns:
         if self.closed:
             means = torch.stack([p.means(x, points) for p in self._cycled])  # "p m n"
             return (self.weights @ means.mT).var(dim=1, correction=0).mean(0)
-        means = posterior.means(x, points)
-        found = []
-        for reduction in itertools.chain.from_iterable(self._reductions):
-            extra = means if reduction.extra == "lower" else None
-            if reduction.extra == "slopes":
-                extra = length(posterior.context_slopes(x, points).mean_gradient, self.contexts)
-            found.append(reduction(means, extra))
-        return torch.stack(found).var(0, correction=0)
+        means, slopes = (
+            posterior.means(x, points),
+            length(posterior.context_slopes(x, points).mean_gradient, self.contexts),
+        )
+        every = itertools.chain.from_iterable(self._reductions)
+        return torch.stack([reduction(means, slopes) for reduction in every]).var(0, correction=0)
+
+
+def _split(draws: Tensor, by_contexts: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the deviation of draws `"s m"` that comes from f, and that of these variances `"m"`, which come from contexts."""
+    by_contexts = by_contexts.to(draws)
+    return (draws.var(0, correction=0) - by_contexts).clamp_min(0.0).sqrt(), by_contexts.sqrt()
 
 
 def _slow(reduction: Reduction) -> bool:
