@@ -10,7 +10,7 @@ asks can change them, so a change of the interval is measured on the same runs. 
 has one interval and no `between(level)`. `--caution 0 1` recommends with each caution in turn; references and comparisons are
 left out then, unless `--full` asks for them.
 Problems are split by their names (`coverage_problems.py`): choose with one half, confirm once with
-the held one. `new` are those written after the held ones had been looked at.
+the held one. `new` are those written after the held ones had been looked at, `third` those after the new ones.
 """
 
 from __future__ import annotations

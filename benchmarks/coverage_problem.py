@@ -24,10 +24,10 @@ Array = NDArray[Any]
 Columns = dict[str, Array]
 Values = Mapping[str, Any]
 
-# Quasi-random contexts behind the truth: of plain objectives; of balls solved by sorting; of transport, over all pairs of them.
+# Quasi-random contexts behind the truth: of plain objectives; of balls solved by sorting; of transport and MMD, over all pairs.
 PLAIN, SORTED, MOVED = 2**14, 2**12, 2**10
 # Of the search for the best decision: decisions screened, contexts they are screened on, climbers, rounds, steps in a round.
-SEARCH, TRANSPORT_SEARCH = (1024, 512, 6, 24, 24), (128, 96, 2, 12, 8)
+SEARCH, PAIRS_SEARCH = (1024, 512, 6, 24, 24), (128, 96, 2, 12, 8)
 
 
 @dataclass(frozen=True)
@@ -151,15 +151,15 @@ class Problem:
         return [self.space.decode_decision(x) for x in engine.draw(count, dtype=torch.float64)]
 
     @property
-    def transports(self) -> bool:
-        """Whether its objective is a transport problem, whose cost grows with the square of the contexts."""
-        return self.kind == "Robust" and isinstance(self.objective.divergence, ww.Wasserstein)
+    def takes_pairs(self) -> bool:
+        """Whether its objective looks at all pairs of contexts, so that its cost grows with their square."""
+        return self.kind == "Robust" and isinstance(self.objective.divergence, ww.Wasserstein | ww.MMD)
 
     @cached_property
     def truth(self) -> Truth:
         """The truth of decisions under what is given."""
         plain = self.kind in ("Expected", "CVaR")
-        return Truth.of(self, PLAIN if plain else MOVED if self.transports else SORTED)
+        return Truth.of(self, PLAIN if plain else MOVED if self.takes_pairs else SORTED)
 
     @cached_property
     def best(self) -> tuple[dict[str, Any], float, float]:
@@ -219,7 +219,7 @@ def best_decision(problem: Problem) -> tuple[dict[str, Any], float, float]:
     Sobol points are ranked with few contexts; the best of them climb by random steps that shrink, all with the full truth at
     the end.
     """
-    screened, roughly, climbers, rounds, steps = TRANSPORT_SEARCH if problem.transports else SEARCH
+    screened, roughly, climbers, rounds, steps = PAIRS_SEARCH if problem.takes_pairs else SEARCH
     chance, sign, space = np.random.default_rng(0), problem.sign, problem.space
     rough = Truth.of(problem, roughly)
     decisions = problem.sobol_decisions(screened)

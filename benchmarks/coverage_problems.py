@@ -5,7 +5,8 @@ were picked, before anything was run on any problem, so that both halves have ev
 whole numbers, heavy tails, two humps, given contexts, CVaR, robust, minimize.
 
 The held half was looked at once, at commit 9ac2e43. Problems written after that are split by the same rule: the odd ones are
-the part "new", which the second confirmation is made on; the even ones join those to choose on.
+the part "new", which the second confirmation is made on; the even ones join those to choose on. Those written after the part
+"new" had been looked at are the part "third", of the third confirmation; no name among them is even.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from coverage_later import LATER
 from coverage_more import MORE, later_draws
 from coverage_problem import Problem
 from coverage_shops import SHOPS
+from coverage_third import THIRD
+from coverage_third_tails import THIRD_TAILS, third_draws
 from coverage_works import WORKS
 
 
@@ -27,14 +30,14 @@ def held(name: str) -> bool:
     return int(hashlib.sha256(name.encode()).hexdigest(), 16) % 2 == 1
 
 
-HALVES = ("choose", "held", "new")
+HALVES = ("choose", "held", "new", "third")
 
 
 def half_of(name: str) -> str:
     """Return the part that a problem belongs to."""
     if not held(name):
         return "choose"
-    return "new" if name in later() else "held"
+    return "new" if name in later() else "third" if name in third() else "held"
 
 
 @cache
@@ -45,10 +48,17 @@ def later() -> dict[str, Problem]:
 
 
 @cache
+def third() -> dict[str, Problem]:
+    """Return the problems written after the part "new" had been looked at."""
+    found = [make() for make in (*THIRD, *THIRD_TAILS)] + third_draws()
+    return {problem.name: problem for problem in found}
+
+
+@cache
 def problems() -> dict[str, Problem]:
     """Return every problem by its name."""
     found = [make() for make in (*SHOPS, *WORKS)] + plain_draws() + other_draws()
-    return {problem.name: problem for problem in found} | later()
+    return {problem.name: problem for problem in found} | later() | third()
 
 
 def chosen(half: str, only: Sequence[str] = ()) -> list[Problem]:

@@ -17,15 +17,15 @@ from windward.contexts import conditional_weights
 from windward.contexts.weighted import with_elsewhere
 
 LEVEL = 0.9
-# Draws behind a reference; a ball is bound to each of them, and a transport problem takes milliseconds.
-PLAIN, BALLS, TRANSPORTS = 500, 100, 64
+# Draws behind a reference; a ball is bound to each of them, and one over all pairs of contexts takes milliseconds.
+PLAIN, BALLS, PAIRS = 500, 100, 64
 
 
 def references(problem: Problem, study: ww.Study, decision: Values, chance: np.random.Generator) -> dict[str, Any]:
     """Return the ends of each reference at 90 %, in the problem's own direction."""
     trials, space, sign = study.trials, problem.space, problem.sign
     contexts, concentration = seen(problem, trials.seen_contexts)
-    count = PLAIN if problem.kind in ("Expected", "CVaR") else TRANSPORTS if problem.transports else BALLS
+    count = PLAIN if problem.kind in ("Expected", "CVaR") else PAIRS if problem.takes_pairs else BALLS
     draws = chance.standard_gamma(concentration, (count, len(concentration)))
     weights = torch.from_numpy(draws / draws.sum(-1, keepdims=True))
     weights = torch.cat([weights, weights.new_zeros(count, len(contexts) - len(concentration))], -1)

@@ -22,6 +22,7 @@ cases = importlib.import_module("coverage_cases")
 core = importlib.import_module("coverage_problem")
 draws = importlib.import_module("coverage_draws")
 later = importlib.import_module("coverage_later")
+third = importlib.import_module("coverage_third")
 listed = importlib.import_module("coverage_problems")
 measuring = importlib.import_module("coverage_references")
 tables = importlib.import_module("coverage_report")
@@ -134,8 +135,10 @@ def test_both_halves_have_every_kind_and_the_rule_is_the_name():
         listed.half_of(name) for name in ("parcel-mode", "bakery-bread-stock", "ferry-fares", "claims-reserve")
     ] == [*("held", "choose", "new", "choose")]
     assert set(later.PLAYED) <= {problem.name for problem in listed.chosen("new")} and len(listed.chosen("new")) >= 12
+    names = {problem.name for problem in listed.chosen("third")}
+    assert names == set(listed.third()) and len(names) >= 16 and set(third.PLAYED) <= names
     wanted = {"noisy", "categorical", "rare", "heavy tails", "given", "cvar", "robust", "minimize", "integer"}
-    for half in ("choose", "held"):
+    for half in ("choose", "held", "third"):
         problems = listed.chosen(half)
         assert len(problems) >= 13
         assert wanted <= {tag for problem in problems for tag in problem.tags}
