@@ -15,6 +15,7 @@ import windward as ww
 from windward.contexts import Judging
 from windward.contexts import judged as judging
 from windward.suggest.caution import careful
+from windward.suggest.judging import InRows
 from windward.surrogate import Believed, nearby
 
 KERNELS = ("squared_exponential", "matern52")
@@ -356,15 +357,23 @@ def test_where_an_adversary_has_places_they_stay():
 
 
 @pytest.mark.parametrize(
-    ("objective", "distributions"),
-    [(ww.CVaR(0.3), 128), (ww.Robust(ww.TotalVariation(), 0.2), 128), (ww.Robust(ww.Wasserstein(), 0.1), 32)],
+    ("objective", "distributions", "draws"),
+    [
+        (ww.CVaR(0.3), 128, 1024),
+        (ww.VaR(0.3), 128, 1024),
+        (ww.Robust(ww.TotalVariation(), 0.2), 128, 1024),
+        (ww.Robust(ww.KullbackLeibler(), 0.2), 32, 256),
+        (ww.Robust(ww.Wasserstein(), 0.1), 32, 256),
+        (ww.Satisficing(ww.TotalVariation(), 0.1), 32, 256),
+    ],
     ids=repr,
 )
-def test_many_distributions_stand_behind_an_objective_that_is_cheap(objective, distributions):
+def test_many_distributions_stand_behind_an_objective_that_is_cheap(objective, distributions, draws):
     found = shop(objective=objective, surrogate=ww.GaussianProcess()).snapshot().assessment("test")
     unknowns = found.base.unknowns
-    assert sum(map(len, unknowns._reductions)) == distributions
-    assert len(found.draws) == 1024
+    counts = [len(each.weights if isinstance(each, InRows) else each.reductions) for each in unknowns._judges]
+    assert sum(counts) == distributions
+    assert len(found.draws) == draws
 
 
 @pytest.mark.parametrize(("objective", "times"), [(ww.Expected(), 1.0), (ww.CVaR(0.3), 1.6)], ids=repr)

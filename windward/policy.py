@@ -16,7 +16,7 @@ from typing import Any, Literal
 from windward.basics import arguments, budget, streams
 from windward.basics.errors import ArgumentError, IncompatibleError
 from windward.basics.speech import shown
-from windward.beliefs.beliefs import Belief, PosteriorMean, UpperConfidence
+from windward.beliefs.beliefs import Belief, Reported, UpperConfidence
 from windward.contexts import ContextModel
 from windward.feedback import Feedback, Hallucinate
 from windward.objectives import Expected, Objective
@@ -105,7 +105,7 @@ class Policy:
     @property
     def reporting(self) -> Policy:
         """The policy by which a recommendation is made: its report's objective, at the posterior mean."""
-        return replace(self, belief=PosteriorMean(), objective=self.reported)
+        return replace(self, belief=Reported(), objective=self.reported)
 
     @property
     def among_evaluated(self) -> Policy:

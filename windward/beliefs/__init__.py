@@ -1,6 +1,6 @@
 """How a posterior stands in for the unknown function: the beliefs, their scores, widths from theory."""
 
-from windward.beliefs.beliefs import Belief, ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
+from windward.beliefs.beliefs import Belief, ExpectedImprovement, PosteriorMean, Reported, Thompson, UpperConfidence
 from windward.beliefs.overall import OverallConfidence
 from windward.beliefs.widths import DelayedWidth, HuangWidth, MicheliWidth, Wider
 
@@ -26,6 +26,7 @@ __all__ = [
     "MicheliWidth",
     "OverallConfidence",
     "PosteriorMean",
+    "Reported",
     "Thompson",
     "UpperConfidence",
     "Wider",

@@ -19,7 +19,7 @@ from windward.basics.budget import BLOCK as LARGE_BLOCK
 from windward.basics.budget import Need, Sizes
 from windward.basics.errors import IncompatibleError
 from windward.basics.speech import shown
-from windward.beliefs.scores import ConfidenceScore, PathScore, acquisition, improvement
+from windward.beliefs.scores import ConfidenceScore, MeanScore, PathScore, acquisition, improvement
 from windward.beliefs.widths import AnyWidth, check_patience, check_width, resolved_width
 from windward.feedback import Feedback
 from windward.objectives.protocol import Averaging, Objective, Reduction
@@ -83,6 +83,15 @@ class PosteriorMean:
 
     def __call__(self, situation: Situation, reduction: Reduction, generator: torch.Generator) -> Acquisition:
         score = ConfidenceScore(situation.posterior, situation.contexts, 0.0)
+        return acquisition(score, reduction, situation.trials.device)
+
+
+@dataclass(frozen=True)
+class Reported(PosteriorMean):
+    """The same for a recommendation. It is quicker; asks keep every digit of theirs, so that recorded ones can be checked."""
+
+    def __call__(self, situation: Situation, reduction: Reduction, generator: torch.Generator) -> Acquisition:
+        score = MeanScore(situation.posterior, situation.contexts, 0.0)
         return acquisition(score, reduction, situation.trials.device)
 
 

@@ -128,6 +128,21 @@ class ConfidenceScore:
 
 
 @dataclass(frozen=True)
+class MeanScore(ConfidenceScore):
+    """A reduction at the mean. Deviations, which are most of the work, are left out; the last digits may differ by that."""
+
+    def _of(self, reduction: Reduction, x: Tensor) -> Tensor:
+        if reduction.extra == "slopes":
+            return super()._of(reduction, x)
+        mean = self.posterior.means(x, self.contexts.points)
+        return reduction(mean, mean if reduction.extra == "lower" else None)
+
+    def draft(self) -> ConfidenceScore:
+        """Return itself: a draft saves work on deviations."""
+        return self
+
+
+@dataclass(frozen=True)
 class PathScore:
     """A reduction at one sample of f, its deviation from the mean times `width`."""
 

@@ -26,7 +26,7 @@ from torch import Tensor
 from windward.basics import streams
 from windward.beliefs.scores import length
 from windward.contexts import Contexts
-from windward.objectives.protocol import Averaging, Bound, Objective, Reduction, Rowwise
+from windward.objectives.protocol import Around, Averaging, Bound, Objective, Reduction, Rowwise
 from windward.objectives.situation import Situation
 from windward.suggest.judging import Bindings, InRows, Judge
 from windward.surrogate import Averaged, Believed, Doubting, Posterior, Surrogate, Widening
@@ -35,12 +35,13 @@ from windward.surrogate import Averaged, Believed, Doubting, Posterior, Surrogat
 # each takes n^3. Six were too few, and sixteen gave the same coverage as more when they were tried.
 THETAS, SMALL = 32, 50
 # Distributions of contexts: of all draws of the hyper-parameters together, where V is in closed form; where f is drawn too;
-# and where each must be solved for.
-DISTRIBUTIONS, FEW, SLOW = 512, 128, 32
+# where an adversary's answer must be found for each; and where that takes a search.
+DISTRIBUTIONS, FEW, SLOW, SEARCHED = 512, 128, 32, 16
 # How many times as large deviations of f are taken to be where an objective looks at its extremes.
 EXTREMES = 1.6
-# Draws of f, altogether; of functions, where slopes are needed, fewer: each holds a large table.
-FUNCTIONS = 1024
+# Draws of f, altogether; where each of them is a problem to solve, fewer; of functions, where slopes are needed, fewer too:
+# each holds a large table.
+FUNCTIONS, SOLVED = 1024, 256
 PATHS = 128
 # Values of several decisions that are drawn together; of more, functions are drawn, so many altogether.
 JOINTLY, MORE_PATHS = 1024, 256
@@ -198,8 +199,10 @@ class Unknowns:
 
         One decision is drawn as such: with many contexts its covariance is kept as a product of low rank.
         """
+        solved = self._by_rows is None and self._solving(self._reductions[0][0])
+        count = self._each(SOLVED if solved else FUNCTIONS)
         for judge, posterior, seed in zip(self._judges, self._cycled, self.seeds, strict=True):
-            yield judge, posterior.sample(x, self.contexts.points, self._each(FUNCTIONS), streams.repeated(seed))
+            yield judge, posterior.sample(x, self.contexts.points, count, streams.repeated(seed))
 
     @property
     def _slopes(self) -> bool:
@@ -228,9 +231,14 @@ class Unknowns:
         for each in weights[: self._each(FEW)]:
             contexts = Contexts(self.contexts.points, each)
             found.append(self.objective.bind(replace(self.situation, contexts=contexts, believed=Believed(posterior))))
-            if len(found) == self._each(SLOW) and _slow(found[0]):
+            searched = isinstance(found[0], Bound) and found[0].searched
+            if self._solving(found[0]) and len(found) == self._each(SEARCHED if searched else SLOW):
                 break
         return tuple(found)
+
+    def _solving(self, reduction: Reduction) -> bool:
+        """Whether each value is the answer of an adversary, which takes long."""
+        return isinstance(self.objective, Around) or _slow(reduction)
 
     def _each(self, altogether: int) -> int:
         """Return how many fall to each row of distributions, of so many altogether or a few more."""
