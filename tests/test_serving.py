@@ -8,8 +8,6 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -19,6 +17,7 @@ from pathlib import Path
 import pytest
 import schemathesis
 from fastapi.testclient import TestClient
+from forked import printed, program
 from hypothesis import HealthCheck, Phase, given, settings
 from service_helpers import ADMIN, ROOT, SHOP, bearer, postgresql_programs, private_postgresql, request, server
 
@@ -64,9 +63,8 @@ def test_two_hundred_clients_tell_at_once_and_none_is_lost(journal):
 def elsewhere(journal, *lines):
     """Run lines on the study in a process of its own, and return what they print: no connection stays open here."""
     code = "\n".join(["import json, sys, windward as ww", "study = ww.Study.open('load', journal=sys.argv[1])", *lines])
-    command = [sys.executable, "-c", code, journal]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    return json.loads(done.stdout) if done.stdout else None
+    said = printed(program, code, journal)
+    return json.loads(said) if said else None
 
 
 async def tell_all(url, groups):
