@@ -167,7 +167,8 @@ def test_delays_count_what_happened():
     assert list(trace(figure, "still waiting").x) == [2, 3]
 
 
-def test_two_decisions_and_categories():
+def test_two_decisions_and_categories(monkeypatch):
+    monkeypatch.setattr(worth, "STEPS_OF_TWO", 9)
     space = ww.Space(
         {"dose": ww.Real(0.1, 10, log=True), "visits": ww.Integer(1, 5), "route": ww.Categorical(["oral", EVIL])},
         {"load": ww.Real(0, 1), "sky": ww.Categorical(["sun", EVIL])},
@@ -180,7 +181,7 @@ def test_two_decisions_and_categories():
     made = played(rounds=8, space=space, evaluate=evaluate)
     both = plots.landscape(made, "dose", "visits")  # the first two: what is drawn where none is named
     surface = both.data[0]
-    assert len(surface.x) == 21 and list(surface.y) == [1, 2, 3, 4, 5]
+    assert len(surface.x) == 9 and list(surface.y) == [1, 2, 3, 4, 5]
     place = {**made.recommend().decision, "dose": surface.x[7], "visits": 3}
     assert surface.z[2][7] == pytest.approx(made.assess(place).value, abs=1e-9)
     others = [draw(made) for draw in plots.FIGURES.values() if draw is not plots.landscape]
@@ -218,7 +219,7 @@ def test_every_figure_is_listed_and_explained():
 )
 def test_every_kind_of_objective_can_be_drawn(policy, monkeypatch):
     monkeypatch.setattr(worth, "STEPS", 13)  # whether it can be drawn does not depend on how finely
-    made = played(policy, rounds=8)
+    made = played(policy, rounds=5)
     for name, draw in plots.FIGURES.items():
         if isinstance(policy.context_model, ww.NoContext) and name in ("contexts", "price"):
             with pytest.raises(ww.IncompatibleError, match="looks at"):
