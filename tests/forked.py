@@ -5,6 +5,7 @@ Each is a process of its own, which can be killed; only the imports are shared.
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 import runpy
@@ -53,6 +54,7 @@ class Forked:
         reading, writing = context().Pipe(duplex=False)
         self.process = context().Process(target=_call, args=(writing, function, arguments))
         self.process.start()
+        atexit.register(self.process.kill)  # a test that failed halfway leaves nothing that would be waited for
         writing.close()
         self.stdout = os.fdopen(os.dup(reading.fileno()))
         reading.close()
@@ -81,6 +83,15 @@ def program(text: str, *arguments: str) -> None:
     """Be `python -c TEXT ARGUMENTS`."""
     sys.argv = ["-c", *arguments]
     exec(compile(text, "<program>", "exec"), {"__name__": "__main__"})
+
+
+def windward(folder: str, *arguments: str) -> None:
+    """Be `windward ARGUMENTS` in a folder."""
+    from windward.cli.main import main
+
+    os.chdir(folder)
+    sys.argv = ["windward", *arguments]
+    main()
 
 
 def script(folder: str, path: str, *arguments: str) -> None:

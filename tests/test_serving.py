@@ -19,7 +19,17 @@ import schemathesis
 from fastapi.testclient import TestClient
 from forked import printed, program
 from hypothesis import HealthCheck, Phase, given, settings
-from service_helpers import ADMIN, ROOT, SHOP, bearer, postgresql_programs, private_postgresql, request, server
+from service_helpers import (
+    ADMIN,
+    ROOT,
+    SHOP,
+    bearer,
+    postgresql_programs,
+    private_postgresql,
+    request,
+    server,
+    warm_server,
+)
 
 import windward as ww
 from windward.service.app import create_app
@@ -45,11 +55,11 @@ def journal(request, tmp_path):
 
 
 def test_two_hundred_clients_tell_at_once_and_none_is_lost(journal):
-    with server(journal) as (told, _):
-        request(told["url"], "POST", "/api/studies", service_load.DECLARATION)
+    with warm_server(journal) as url:
+        request(url, "POST", "/api/studies", service_load.DECLARATION)
         elsewhere(journal, "for _ in range(200): study.ask()")
         service_load.TOKEN = ADMIN
-        waited = asyncio.run(tell_all(told["url"], [[id] for id in range(200)]))
+        waited = asyncio.run(tell_all(url, [[id] for id in range(200)]))
     assert len(waited) == 200
     values, kinds = elsewhere(
         journal,
