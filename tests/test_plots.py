@@ -266,6 +266,16 @@ def test_png_needs_a_browser_and_says_so(study, tmp_path, monkeypatch):
         plots.png(plots.price(study), tmp_path / "price.png")
 
 
+def test_what_happens_after_a_snapshot_is_not_in_its_figures():
+    made = ww.Study(SHOP, ROBUST)
+    made.ask()
+    before = made.snapshot()
+    made.ask()
+    made.tell(0, 1.0, context={"demand": 0.5})
+    assert list(trace(plots.delays(before), "pending").y) == [1, 1]
+    assert list(trace(plots.delays(made), "arrived").y)[-1] == 1
+
+
 @pytest.mark.parametrize(("direction", "said"), [("maximize", "falls"), ("minimize", "rises")])
 def test_the_caption_of_the_price_says_which_way_the_curve_goes(direction, said):
     made = played(direction=direction)
