@@ -77,6 +77,24 @@ def one_thread():
     torch.set_num_threads(1)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def fitting_processes_load_nothing():
+    """Those of a service in this process share the imports; those of `windward serve`, which other tests run, do not."""
+    from forked import context
+
+    from windward.service import fitter
+
+    class Late:
+        """Makes its processes as `forked.context()` does, which it calls when the first is made."""
+
+        def __getattr__(self, name):
+            return getattr(context(), name)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(fitter, "_spawning", Late())
+        yield
+
+
 @pytest.fixture(autouse=True)
 def global_randomness_untouched():
     """Windward draws only from generators it is given."""

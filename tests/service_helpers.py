@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import pwd
 import shutil
@@ -14,6 +15,8 @@ import time
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
+
+from forked import Forked, windward
 
 import windward as ww
 
@@ -62,26 +65,50 @@ def server(journal: str, *options: str, token: str | None = ADMIN, program: tupl
     command = [sys.executable, *program, "serve", "--port", "0", "--journal", journal, "--json", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     try:
-        said = ""
-        while not said.rstrip().endswith("}"):
-            line = process.stdout.readline()
-            assert line, "the service did not start"
-            said += line
-        told = json.loads(said)
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                request(told["url"], "GET", "/health", token=told["admin_token"] or ADMIN)
-                break
-            except OSError:
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
-        yield told, process
+        yield begun(process.stdout), process
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
         process.wait(60)
         process.stdout.close()
+
+
+@contextmanager
+def warm_server(journal: str):
+    """Yield the address of a server whose processes share the imports; it must stop well."""
+    process = Forked(_serve, journal)
+    try:
+        yield begun(process.stdout)["url"]
+    finally:
+        process.process.terminate()
+        process.rest()
+    assert process.process.exitcode == 0
+
+
+def _serve(journal: str) -> None:
+    from windward.service import fitter
+
+    fitter._spawning = multiprocessing.get_context("forkserver")
+    os.environ["WINDWARD_ADMIN_TOKEN"] = ADMIN
+    windward("/", "serve", "--port", "0", "--journal", journal, "--json")
+
+
+def begun(stdout) -> dict[str, str]:
+    """Return what a server says when it starts, once it answers."""
+    said = ""
+    while not said.rstrip().endswith("}"):
+        line = stdout.readline()
+        assert line, f"the service did not start: {said}"
+        said += line
+    told = json.loads(said)
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            request(told["url"], "GET", "/health", token=told["admin_token"] or ADMIN)
+            return told
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
 
 
 @contextmanager

@@ -5,11 +5,9 @@ What a call returned from is in the log, once; nothing else is.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import signal
-import sys
 import time
 from collections import Counter
 from datetime import timedelta
@@ -17,6 +15,7 @@ from itertools import pairwise
 
 import chaos_worker
 import pytest
+from forked import context
 from helpers import SHOP
 
 import windward as ww
@@ -32,8 +31,6 @@ POLICY = ww.Policy(
 
 def chaos(url, server, folder):
     """Let it happen; return how many workers were killed, and a study that has followed the log all along."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["chaos_worker"])
     chance, started, killed, restarted = random.Random(0), 0, [], False
     follower = ww.Study(SHOP, POLICY, journal=url, name="chaos")
     workers = {}
@@ -41,7 +38,7 @@ def chaos(url, server, folder):
     def start():
         nonlocal started
         path = str(folder / f"worker{started}")
-        process = context.Process(target=chaos_worker.work, args=(url, started, TRIALS, path), daemon=True)
+        process = context().Process(target=chaos_worker.work, args=(url, started, TRIALS, path), daemon=True)
         process.start()
         workers[started] = process
         started += 1
@@ -74,8 +71,7 @@ def chaos(url, server, folder):
 
 @pytest.mark.postgres
 @pytest.mark.slow
-def test_chaos(postgres_server, postgres, tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # for the server that workers are forked from
+def test_chaos(postgres_server, postgres, tmp_path, capsys):
     began = time.monotonic()
     killed, started, follower = chaos(postgres, postgres_server, tmp_path)
     seconds = time.monotonic() - began

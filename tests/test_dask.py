@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import BrokenExecutor
 
+import dask
 import pytest
 from distributed import Client, LocalCluster
+from forked import Forked, context, printed, script
 from helpers import SHOP
 
 import windward as ww
@@ -27,6 +28,8 @@ POLICY = ww.Policy(
 def cluster(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))  # for the worker processes
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    context()  # the workers are forked from what has loaded everything
+    monkeypatch.setitem(dask.config.config["distributed"]["worker"], "multiprocessing-method", "forkserver")
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs="CRITICAL") as cluster:
         yield cluster
 
@@ -97,15 +100,15 @@ def test_a_killed_driver_is_restarted_and_continues(cluster, tmp_path):
     url, notes = f"sqlite:///{tmp_path}/shop.db", tmp_path / "notes"
     study = ww.Study(SHOP, POLICY, journal=url, name="shop")
     (tmp_path / "driver.py").write_text(DRIVER)
-    command = [sys.executable, str(tmp_path / "driver.py"), cluster.scheduler_address, url, str(notes)]
-    driver = subprocess.Popen(command)
+    command = script, str(tmp_path), str(tmp_path / "driver.py"), cluster.scheduler_address, url, str(notes)
+    driver = Forked(*command)
     wait_until(lambda: told(study) >= 4)
     driver.kill()
-    driver.wait()
+    driver.rest()
     study.sync()
     before, left = {t.id: t.value for t in study.trials if t.value is not None}, [t.id for t in study.pending()]
     assert len(before) < 12 and left  # what it was waiting for is pending
-    subprocess.run(command, check=True, timeout=120)
+    printed(*command)
     study.sync()
     assert [trial.state for trial in study.trials] == ["told"] * 12
     assert all(study.trials[id].value == value for id, value in before.items())

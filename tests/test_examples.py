@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from forked import printed, script
 
 import windward as ww
 from windward.testing import check_divergence
@@ -20,16 +21,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 def run(folder, name, *arguments):
     """Run an example in a process of its own and return what it printed."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error::UserWarning", str(EXAMPLES / name), *map(str, arguments)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(EXAMPLES.parent)},
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return printed(script, str(folder), str(EXAMPLES / name), *map(str, arguments))
 
 
 @pytest.fixture

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import textwrap
 import time
 from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
+from forked import Forked, program
 from helpers import SHOP, quadratic
 
 import windward as ww
@@ -90,9 +88,7 @@ WORKER = textwrap.dedent(
 
 
 def start_worker(url, name):
-    one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}  # several processes on two cores
-    command = [sys.executable, "-c", WORKER, url, name]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, bufsize=1, env=one_thread)
+    return Forked(program, WORKER, url, name)
 
 
 @pytest.mark.parametrize(
@@ -105,9 +101,9 @@ def test_a_killed_process_loses_nothing_it_had_returned_from(url, lines):
     ww.Study(SHOP, policy, journal=url, name="shop")
     worker = start_worker(url, "shop")
     said = [worker.stdout.readline().split() for _ in range(lines)]
-    os.kill(worker.pid, signal.SIGKILL)
-    said += [line.split() for line in worker.communicate()[0].splitlines()]
-    assert worker.returncode == -signal.SIGKILL
+    worker.kill()
+    said += [line.split() for line in worker.rest().splitlines()]
+    assert worker.process.exitcode == -signal.SIGKILL
     study = ww.Study.open("shop", journal=url)
     for what, id, *decision in said:
         trial = study.trials[int(id)]
@@ -130,7 +126,7 @@ def test_several_processes_share_one_study(url):
         study.sync()
     for worker in workers:
         worker.kill()
-    said = [line.split() for worker in workers for line in worker.communicate()[0].splitlines()]
+    said = [line.split() for worker in workers for line in worker.rest().splitlines()]
     study.sync()
     asked = [int(line[1]) for line in said if line[0] == "asked"]
     assert len(asked) == len(set(asked)) >= 24

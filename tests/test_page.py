@@ -7,7 +7,7 @@ import urllib.error
 from urllib.parse import quote
 
 import pytest
-from service_helpers import ADMIN, SHOP, chromium, request, server
+from service_helpers import ADMIN, SHOP, chromium, request, warm_server
 
 import windward as ww
 from windward.present.report import write_report
@@ -19,8 +19,8 @@ EVIL = "<img src=x onerror=\"document.title='taken'\"><b>bold</b>"
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     journal = f"sqlite:///{tmp_path_factory.mktemp('page')}/page.db"
-    with server(journal) as (told, _):
-        yield told["url"], journal
+    with warm_server(journal) as url:
+        yield url, journal
 
 
 @pytest.fixture(scope="module")

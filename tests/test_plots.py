@@ -14,6 +14,7 @@ from service_helpers import chromium
 import windward as ww
 from windward import plots
 from windward.basics.speech import number
+from windward.present.plots import worth
 from windward.present.plots.style import plain
 from windward.present.plots.view import view
 
@@ -166,7 +167,8 @@ def test_delays_count_what_happened():
     assert list(trace(figure, "still waiting").x) == [2, 3]
 
 
-def test_two_decisions_and_categories():
+def test_two_decisions_and_categories(monkeypatch):
+    monkeypatch.setattr(worth, "STEPS_OF_TWO", 9)
     space = ww.Space(
         {"dose": ww.Real(0.1, 10, log=True), "visits": ww.Integer(1, 5), "route": ww.Categorical(["oral", EVIL])},
         {"load": ww.Real(0, 1), "sky": ww.Categorical(["sun", EVIL])},
@@ -177,11 +179,13 @@ def test_two_decisions_and_categories():
         return ww.Result(float(s.decision["visits"]) - s.decision["dose"] * context["load"], context=context)
 
     made = played(rounds=8, space=space, evaluate=evaluate)
-    surface = plots.landscape(made, "dose", "visits").data[0]
-    assert len(surface.x) == 21 and list(surface.y) == [1, 2, 3, 4, 5]
+    both = plots.landscape(made, "dose", "visits")  # the first two: what is drawn where none is named
+    surface = both.data[0]
+    assert len(surface.x) == 9 and list(surface.y) == [1, 2, 3, 4, 5]
     place = {**made.recommend().decision, "dose": surface.x[7], "visits": 3}
     assert surface.z[2][7] == pytest.approx(made.assess(place).value, abs=1e-9)
-    for figure in (plots.landscape(made, "route"), plots.landscape(made, "route", "dose"), *map_all(made)):
+    others = [draw(made) for draw in plots.FIGURES.values() if draw is not plots.landscape]
+    for figure in (both, plots.landscape(made, "route"), plots.landscape(made, "route", "dose"), *others):
         assert EVIL not in figure.to_json().replace("\\u003c", "<")
     shown, found = plots.contexts(made), made.recommend()
     (bars,) = [each for each in shown.data if each.name == "protected against" and each.xaxis == "x2"]
@@ -199,10 +203,6 @@ def test_every_figure_is_listed_and_explained():
     assert set(re.findall(r"^`(\w+)\(study", page, re.MULTILINE)) == set(plots.FIGURES)
 
 
-def map_all(made):
-    return [draw(made) for draw in plots.FIGURES.values()]
-
-
 @pytest.mark.parametrize(
     "policy",
     [
@@ -217,7 +217,8 @@ def map_all(made):
     ],
     ids=lambda policy: type(policy.objective).__name__,
 )
-def test_every_kind_of_objective_can_be_drawn(policy):
+def test_every_kind_of_objective_can_be_drawn(policy, monkeypatch):
+    monkeypatch.setattr(worth, "STEPS", 13)  # whether it can be drawn does not depend on how finely
     made = played(policy, rounds=8)
     for name, draw in plots.FIGURES.items():
         if isinstance(policy.context_model, ww.NoContext) and name in ("contexts", "price"):
@@ -263,6 +264,16 @@ def test_png_needs_a_browser_and_says_so(study, tmp_path, monkeypatch):
     monkeypatch.setattr(go.Figure, "to_image", fail)
     with pytest.raises(ww.MissingDependency, match="apt-get install chromium"):
         plots.png(plots.price(study), tmp_path / "price.png")
+
+
+def test_what_happens_after_a_snapshot_is_not_in_its_figures():
+    made = ww.Study(SHOP, ROBUST)
+    made.ask()
+    before = made.snapshot()
+    made.ask()
+    made.tell(0, 1.0, context={"demand": 0.5})
+    assert list(trace(plots.delays(before), "pending").y) == [1, 1]
+    assert list(trace(plots.delays(made), "arrived").y)[-1] == 1
 
 
 @pytest.mark.parametrize(("direction", "said"), [("maximize", "falls"), ("minimize", "rises")])

@@ -8,8 +8,6 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -19,8 +17,19 @@ from pathlib import Path
 import pytest
 import schemathesis
 from fastapi.testclient import TestClient
+from forked import printed, program
 from hypothesis import HealthCheck, Phase, given, settings
-from service_helpers import ADMIN, ROOT, SHOP, bearer, postgresql_programs, private_postgresql, request, server
+from service_helpers import (
+    ADMIN,
+    ROOT,
+    SHOP,
+    bearer,
+    postgresql_programs,
+    private_postgresql,
+    request,
+    server,
+    warm_server,
+)
 
 import windward as ww
 from windward.service.app import create_app
@@ -46,11 +55,11 @@ def journal(request, tmp_path):
 
 
 def test_two_hundred_clients_tell_at_once_and_none_is_lost(journal):
-    with server(journal) as (told, _):
-        request(told["url"], "POST", "/api/studies", service_load.DECLARATION)
+    with warm_server(journal) as url:
+        request(url, "POST", "/api/studies", service_load.DECLARATION)
         elsewhere(journal, "for _ in range(200): study.ask()")
         service_load.TOKEN = ADMIN
-        waited = asyncio.run(tell_all(told["url"], [[id] for id in range(200)]))
+        waited = asyncio.run(tell_all(url, [[id] for id in range(200)]))
     assert len(waited) == 200
     values, kinds = elsewhere(
         journal,
@@ -64,9 +73,8 @@ def test_two_hundred_clients_tell_at_once_and_none_is_lost(journal):
 def elsewhere(journal, *lines):
     """Run lines on the study in a process of its own, and return what they print: no connection stays open here."""
     code = "\n".join(["import json, sys, windward as ww", "study = ww.Study.open('load', journal=sys.argv[1])", *lines])
-    command = [sys.executable, "-c", code, journal]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    return json.loads(done.stdout) if done.stdout else None
+    said = printed(program, code, journal)
+    return json.loads(said) if said else None
 
 
 async def tell_all(url, groups):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from windward.journal import Event
 from windward.policy import Policy
 from windward.present.snapshot import Kept, Snapshot
 from windward.study.log import Log
@@ -26,5 +27,10 @@ def snapshot_of(log: Log, policy: Policy, trials: Trials, memory: int, kept: Kep
         status_quo=None if history.status_quo is None else dict(history.status_quo),
         horizon=history.horizon,
         kept=kept,
-        events=partial(log.journal.read, history.study, birth=history.birth),
+        events=partial(_events, log, history.study, history.birth, history.head),
     )
+
+
+def _events(log: Log, study: str, birth: str | None, head: int) -> list[Event]:
+    """Return the log up to the last event that was known: others may have written since."""
+    return [event for event in log.journal.read(study, birth=birth) if event.seq <= head]

@@ -1,0 +1,118 @@
+"""Processes that do not load torch each time: they are forked from one that has loaded Windward.
+
+Each is a process of its own, which can be killed; only the imports are shared.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import runpy
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from multiprocessing import forkserver, get_context
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext
+
+import torch
+
+# What is loaded before anything is forked; a package that is not installed is passed over.
+LOADED = (
+    "windward._public",
+    "windward.journal.sql",
+    "windward.service.shelf",
+    "windward.suggest.suggest",
+    "psycopg",
+    "distributed",
+)
+
+
+@functools.cache
+def context() -> ForkServerContext:
+    """Return what makes such processes; the one they are forked from lives as long as the tests."""
+    made = get_context("forkserver")
+    made.set_forkserver_preload(list(LOADED))
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    try:
+        forkserver.ensure_running()
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
+    return made
+
+
+class Forked:
+    """A process that calls a function; what it prints is read from `stdout`, an error that ends it too."""
+
+    def __init__(self, function: Callable[..., object], *arguments: object) -> None:
+        reading, writing = context().Pipe(duplex=False)
+        self.process = context().Process(target=_call, args=(writing, function, arguments))
+        self.process.start()
+        atexit.register(self.process.kill)  # a test that failed halfway leaves nothing that would be waited for
+        writing.close()
+        self.stdout = os.fdopen(os.dup(reading.fileno()))
+        reading.close()
+
+    def kill(self) -> None:
+        """Kill it."""
+        self.process.kill()
+
+    def rest(self) -> str:
+        """Return what else it prints, and wait until it has ended."""
+        with self.stdout:
+            said = self.stdout.read()
+        self.process.join(120)
+        return said
+
+
+def printed(function: Callable[..., object], *arguments: object) -> str:
+    """Return what a process prints that must end well."""
+    made = Forked(function, *arguments)
+    said = made.rest()
+    assert made.process.exitcode == 0, said
+    return said
+
+
+def program(text: str, *arguments: str) -> None:
+    """Be `python -c TEXT ARGUMENTS`."""
+    sys.argv = ["-c", *arguments]
+    exec(compile(text, "<program>", "exec"), {"__name__": "__main__"})
+
+
+def windward(folder: str, *arguments: str) -> None:
+    """Be `windward ARGUMENTS` in a folder."""
+    from windward.cli.main import main
+
+    os.chdir(folder)
+    sys.argv = ["windward", *arguments]
+    main()
+
+
+def script(folder: str, path: str, *arguments: str) -> None:
+    """Be `python -W error::UserWarning PATH ARGUMENTS` in a folder."""
+    os.chdir(folder)
+    sys.argv = [path, *arguments]
+    sys.path.insert(0, os.path.dirname(path))
+    warnings.simplefilter("error", UserWarning)
+    runpy.run_path(path, run_name="__main__")
+
+
+def _call(writing: Connection, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
+    os.dup2(writing.fileno(), 1)
+    writing.close()
+    sys.stdout = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115 - for as long as the process lives
+    torch.set_num_threads(1)
+    os.environ["OMP_NUM_THREADS"] = "1"  # of processes that it starts
+    try:
+        function(*arguments)
+    except Exception:
+        traceback.print_exc(file=sys.stdout)
+        raise
+    finally:
+        sys.stdout.flush()
