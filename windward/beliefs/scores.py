@@ -22,8 +22,8 @@ from windward.surrogate import Drafting, Posterior, SampledFunction, Sketching
 
 # Values at once (1 MiB of them): of a screen they stay in the cache, where its passes are many times as fast.
 BLOCK = 2**17
-# Points up to which a screen looks at all of them.
-MANY = 128
+# Points up to which a screen looks at all of them; beyond so many, what a posterior keeps of them serves its means as well.
+MANY, KEPT = 128, 1024
 
 Score: TypeAlias = Callable[[Reduction, Tensor], Tensor]
 """`score(reduction, x)`: the acquisition at decisions `"*b d"`; `"*b"`."""
@@ -132,14 +132,14 @@ class MeanScore(ConfidenceScore):
     """A reduction at the mean. Deviations, which are most of the work, are left out; the last digits may differ by that."""
 
     def _of(self, reduction: Reduction, x: Tensor) -> Tensor:
-        if reduction.extra == "slopes":
+        if reduction.extra == "slopes" or len(self.contexts) > KEPT:
             return super()._of(reduction, x)
         mean = self.posterior.means(x, self.contexts.points)
         return reduction(mean, mean if reduction.extra == "lower" else None)
 
     def draft(self) -> ConfidenceScore:
-        """Return itself: a draft saves work on deviations."""
-        return self
+        """Return itself where there are no deviations, which a draft saves work on."""
+        return super().draft() if len(self.contexts) > KEPT else self
 
 
 @dataclass(frozen=True)
