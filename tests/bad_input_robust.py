@@ -67,6 +67,11 @@ NOT_WEIGHTS: list[tuple[Any, str]] = [
     (torch.tensor([1.5, -0.5, 0.0]), "weights must be >= 0, got -0.5"),
     (torch.tensor([0.5, 0.25, 0.0]), "weights must sum to 1 over the contexts, got 0.75"),
 ]
+NOT_SHARES: list[tuple[Any, str]] = [
+    (P.numpy(), "references=array("),
+    (torch.tensor([[1.5, -0.5, 0.0]] * 2), "references must be >= 0, got -0.5"),
+    (torch.tensor([[0.5, 0.25, 0.0]] * 2), "references must sum to 1 over the contexts, got 0.75"),
+]
 EVERY_NOT_WEIGHT = [*EVERY_NOT_TENSOR, *NOT_WEIGHTS, (torch.stack([P, 2.0 * P]), "got 2.")]
 EVERY_NOT_REACHED: list[tuple[Any, str]] = [
     *shown(".radius", (NAN, BEYOND, True, "1", 1j, None, -1, -HUGE, [0.1], PAIR, ww.Decay(0.1))),
@@ -81,6 +86,18 @@ NOT_REACHED: list[tuple[Any, str]] = [
     (torch.tensor([0.5, NAN]), "radius=nan"),
     (torch.ones(3), "radius=tensor([1., 1., 1.])): it does not broadcast over (2,)"),
 ]
+
+
+def around_each_rows() -> list[Row]:
+    """The worst values around a reference of each row's own."""
+    name, two, shares = "TotalVariation.around_each", torch.stack([F, F]), torch.stack([P, P])
+    return [
+        *each(f"{name}.values", lambda v: TV.around_each(v, shares, 0.1), ArgumentError, EVERY_NOT_TENSOR),
+        Row(f"{name}.values", lambda: TV.around_each(F, shares, 0.1), ArgumentError, "give 2 rows of values, got 1"),
+        Row(f"{name}.references", lambda: TV.around_each(two, P, 0.1), ArgumentError, "the 0 contexts, got (3,)"),
+        *each(f"{name}.references", lambda v: TV.around_each(two, v, 0.1), ArgumentError, NOT_SHARES),
+        *each(f"{name}.radius", lambda v: TV.around_each(two, shares, v), ArgumentError, NOT_REACHED),
+    ]
 
 
 def divergence_rows(divergence: Any) -> list[Row]:
@@ -98,6 +115,7 @@ def divergence_rows(divergence: Any) -> list[Row]:
         *each(f"{name}.distance.weights", lambda v: distance(v, PLACES), ArgumentError, weights),
         *words(f"{name}.distance.contexts", lambda v: distance(P, v), *contexts),
         *words(f"{name}.on.contexts", divergence.on, *contexts),
+        *(around_each_rows() if first else []),
         *each(f"{name}.on.contexts", lambda v: divergence.on(PLACES)(v, 0.1), ArgumentError, NOT_TENSORS),
     ]
 

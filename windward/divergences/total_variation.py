@@ -14,9 +14,18 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from windward.basics.errors import ArgumentError
 from windward.basics.speech import percent
 from windward.contexts import Contexts
-from windward.divergences.worst_case import Instance, WorstCase, check_contexts, check_weights, in_blocks, largest
+from windward.divergences.worst_case import (
+    Instance,
+    WorstCase,
+    check_contexts,
+    check_shares,
+    check_weights,
+    in_blocks,
+    largest,
+)
 
 # Relative rounding of a running sum of weights.
 KINK = 4e-15
@@ -55,9 +64,15 @@ class TotalVariation:
 
     def around_each(self, values: Tensor, references: Tensor, radius: float) -> Tensor:
         """Return the worst values of `"b n"`, each row around a reference of its own, `"b n"`; `"b"`."""
-        order = largest(values, values.shape[-1])
-        ranked, mass = values.gather(-1, order), references.gather(-1, order)
-        kept = torch.minimum((mass.cumsum(-1) - 0.5 * radius).clamp_min_(0.0), mass)
+        call = "TotalVariation.around_each"
+        n = references.shape[-1] if isinstance(references, Tensor) and references.ndim == 2 else 0
+        references = check_shares(call, "references", references, n)
+        problem = Instance.of(call, values, radius, n)
+        if problem.values.shape != references.shape:
+            raise ArgumentError(f"{call}: give {len(references)} rows of values, got {len(problem.values)}.")
+        order = largest(problem.values, n)
+        ranked, mass = problem.values.gather(-1, order), references.gather(-1, order)
+        kept = torch.minimum((mass.cumsum(-1) - 0.5 * problem.radius[:, None]).clamp_min_(0.0), mass)
         return (kept * ranked).sum(-1) + (1.0 - kept.sum(-1)).clamp_min(0.0) * ranked[:, -1]
 
 

@@ -164,13 +164,18 @@ def check_contexts(call: str, contexts: Contexts) -> Contexts:
 
 def check_weights(call: str, weights: Tensor, contexts: Contexts) -> Tensor:
     """Return weights `"*b n"` for a distance, or raise `ArgumentError`."""
-    weights = _checked_tensor(call, "weights", weights, len(check_contexts(call, contexts)))
+    return check_shares(call, "weights", weights, len(check_contexts(call, contexts)))
+
+
+def check_shares(call: str, name: str, weights: Tensor, n: int) -> Tensor:
+    """Return distributions `"*b n"` over n contexts, or raise `ArgumentError`."""
+    weights = _checked_tensor(call, name, weights, n)
     if bool((weights < -1e-9).any()):
-        raise ArgumentError(f"{call}: weights must be >= 0, got {float(weights.min()):g}.")
+        raise ArgumentError(f"{call}: {name} must be >= 0, got {float(weights.min()):g}.")
     total = weights.sum(-1)
     wrong = (total - 1.0).abs() > 1e-6
     if bool(wrong.any()):
-        raise ArgumentError(f"{call}: weights must sum to 1 over the contexts, got {float(total[wrong][0]):g}.")
+        raise ArgumentError(f"{call}: {name} must sum to 1 over the contexts, got {float(total[wrong][0]):g}.")
     return weights
 
 
