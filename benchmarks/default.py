@@ -273,7 +273,7 @@ def parser() -> argparse.ArgumentParser:
     reporting.add_argument("--after", type=int, default=10, help="rounds left out of the sums after the design")
     reporting.add_argument("--out", type=Path)
     for verb in (running, reporting):
-        verb.add_argument("--half", choices=("choose", "held"), default="choose" if verb is running else None)
+        verb.add_argument("--half", choices=("choose", "held", "third"), default="choose" if verb is running else None)
         verb.add_argument("--problems", nargs="+", default=[], choices=suite.names())
         verb.add_argument("--methods", nargs="+", default=[])
         verb.add_argument("--objective", choices=OBJECTIVES, default="expected")

@@ -144,7 +144,7 @@ def parser() -> argparse.ArgumentParser:
     running.add_argument("--out", type=Path, required=True)
     running.add_argument("--peers", nargs="+", default=list(blind_peers.PEERS), choices=list(blind_peers.PEERS))
     for verb in (listing, running):
-        verb.add_argument("--half", choices=("choose", "held"), default="choose")
+        verb.add_argument("--half", choices=("choose", "held", "third"), default="choose")
         verb.add_argument("--problems", nargs="+", default=[], choices=suite.names())
     return whole
 

@@ -24,8 +24,9 @@ def test_the_split_is_that_of_the_hash():
         for name in suite.names(part):
             even = int(hashlib.sha256(name.encode()).hexdigest(), 16) % 2 == 0
             assert suite.half(name) == part == ("choose" if even else "held")
-    assert len(suite.CHOOSE) >= 14 and len(suite.HELD) >= 14
-    assert suite.names() == tuple(sorted({*suite.CHOOSE, *suite.HELD}))
+    assert all(name.startswith("third-") and suite.half(name) == "third" for name in suite.names("third"))
+    assert min(map(len, (suite.CHOOSE, suite.HELD, suite.THIRD))) >= 14
+    assert suite.names() == tuple(sorted({*suite.CHOOSE, *suite.HELD, *suite.THIRD}))
 
 
 @pytest.mark.parametrize("name", suite.names())
@@ -55,7 +56,9 @@ def test_no_decision_beats_the_optimum(name):
     assert suite.spread(task, EXPECTED, count=256) > 0.0
 
 
-@pytest.mark.parametrize("name", ["ten-dials", "gp-wide-8-1", "hartmann-6-0", "greenhouse"])
+@pytest.mark.parametrize(
+    "name", ["ten-dials", "gp-wide-8-1", "hartmann-6-0", "greenhouse", "third-gp-unequal-6-1", "third-nine-valves"]
+)
 def test_the_search_of_many_decisions_finds_what_a_far_wider_one_does(name, monkeypatch):
     task = problem(name, 1)
     for setting, wide in {"SCREEN": 16384, "STARTS": 256, "EVALUATIONS": 80}.items():

@@ -1,6 +1,6 @@
 """Every problem of the papers, by name, and wrappers that change the world around one."""
 
-from windward.bench.problems import drawn, expectations, invented, nguyen, portfolio, simulated, tay, verma
+from windward.bench.problems import drawn, expectations, invented, nguyen, portfolio, simulated, tay, third, verma
 from windward.bench.problems.delays import Fixed, Lossy, Poisson
 from windward.bench.problems.registry import Data, entry, problem, problems, register
 from windward.bench.problems.wrappers import Delayed, Noisy, Shifted
@@ -24,5 +24,6 @@ __all__ = [
     "register",
     "simulated",
     "tay",
+    "third",
     "verma",
 ]
