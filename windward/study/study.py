@@ -20,6 +20,7 @@ from windward.present.snapshot import Kept, Snapshot
 from windward.space.parameters import Value
 from windward.space.space import Space
 from windward.study import tell as telling
+from windward.study.advising import Advising
 from windward.study.ask import Asker, trials_of
 from windward.study.founding import created_body
 from windward.study.log import Clock, Log, journal_of, utc_now
@@ -27,9 +28,8 @@ from windward.study.looking import snapshot_of
 from windward.study.reading import PartsReader, allowed, use
 from windward.study.run import Leftover, run_rounds
 from windward.study.standing import declare_standing
-from windward.suggest.checked import ModelCheck
 from windward.trials.frame import dataframe
-from windward.trials.records import Comparison, Past, Recommendation, Result, Settled, Suggestion, Tell, Trial
+from windward.trials.records import Past, Result, Settled, Suggestion, Tell, Trial
 from windward.trials.trials import Trials
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ __all__ = ["Study", "utc_now"]
 Values = Mapping[str, Value]
 
 
-class Study:
+class Study(Advising):
     """One sequence of decisions, kept in a journal.
 
     >>> import windward as ww
@@ -313,44 +313,7 @@ class Study:
         """Declare a status quo, a horizon or both, from now on; what is left out stays as it is."""
         declare_standing(self._log, status_quo=status_quo, horizon=horizon)
 
-    # -- deciding --------------------------------------------------------------------------------------------------
-
-    def recommend(self, *, context: Values | None = None) -> Recommendation:
-        """Return the decision to deploy: the best by the objective under the posterior of what has arrived.
-
-        No imagined value is used. `context` is what is known of the context it will meet.
-        """
-        given = self._check_given("study.recommend", context)
-        return self.snapshot().recommendation("study.recommend", context=given)
-
-    def assess(self, decision: Values, *, context: Values | None = None) -> Recommendation:
-        """Return the value, interval and adversary of one decision, by the posterior of what has arrived."""
-        clean, given = self.space.check_decision("study.assess", decision), self._check_given("study.assess", context)
-        return self.snapshot().recommendation("study.assess", decision=clean, context=given)
-
-    def check(self) -> ModelCheck:
-        """Return whether the model deserves belief: how well it predicts each result from the others."""
-        return self.snapshot().check("study.check")
-
-    def compare(
-        self, first: Values | None = None, second: Values | None = None, *, context: Values | None = None
-    ) -> Comparison:
-        """Return by how much the second decision is worth more than the first, and the probability that it is better.
-
-        Without the first it is the status quo, without the second the recommended decision. Both are judged on the same
-        draws of what is unknown: what moves both alike does not count.
-        """
-        call, check = "study.compare", self.space.check_decision
-        one, other = (None if each is None else check(call, each) for each in (first, second))
-        return self.snapshot().comparison(call, one, other, context=self._check_given(call, context))
-
-    def settled(self, delta: float, *, context: Values | None = None) -> float:
-        """Return the probability that no decision is better than the recommended one by more than `delta`.
-
-        `delta` is in the units of the value. `run(until=Settled(delta))` stops by it.
-        """
-        given = self._check_given("study.settled", context)
-        return self.snapshot().settled("study.settled", delta, context=given)
+    # -- looking ---------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
         """Return the study as it is in its journal now, for whoever shows it; it does not change when the study does."""
@@ -388,6 +351,3 @@ class Study:
     @property
     def _history(self) -> History:
         return self._log.history
-
-    def _check_given(self, call: str, context: Values | None) -> dict[str, Value]:
-        return self.space.check_context(call, {} if context is None else context, partial=True)

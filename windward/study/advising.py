@@ -1,0 +1,67 @@
+"""What a study answers without changing: what to deploy, what a decision is worth, whether the model deserves belief."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from windward.present.snapshot import Snapshot
+    from windward.space.parameters import Value
+    from windward.space.space import Space
+    from windward.suggest.checked import ModelCheck
+    from windward.trials.records import Comparison, Recommendation
+
+    Values = Mapping[str, Value]
+
+
+class Advising(ABC):
+    """Whatever has a space and a snapshot can be asked these questions. `Study` is the one that does."""
+
+    @property
+    @abstractmethod
+    def space(self) -> Space: ...
+
+    @abstractmethod
+    def snapshot(self) -> Snapshot: ...
+
+    def recommend(self, *, context: Values | None = None) -> Recommendation:
+        """Return the decision to deploy: the best by the objective under the posterior of what has arrived.
+
+        No imagined value is used. `context` is what is known of the context it will meet.
+        """
+        given = self._check_given("study.recommend", context)
+        return self.snapshot().recommendation("study.recommend", context=given)
+
+    def assess(self, decision: Values, *, context: Values | None = None) -> Recommendation:
+        """Return the value, interval and adversary of one decision, by the posterior of what has arrived."""
+        clean, given = self.space.check_decision("study.assess", decision), self._check_given("study.assess", context)
+        return self.snapshot().recommendation("study.assess", decision=clean, context=given)
+
+    def check(self) -> ModelCheck:
+        """Return whether the model deserves belief: how well it predicts each result from the others."""
+        return self.snapshot().check("study.check")
+
+    def compare(
+        self, first: Values | None = None, second: Values | None = None, *, context: Values | None = None
+    ) -> Comparison:
+        """Return by how much the second decision is worth more than the first, and the probability that it is better.
+
+        Without the first it is the status quo, without the second the recommended decision. Both are judged on the same
+        draws of what is unknown: what moves both alike does not count.
+        """
+        call, check = "study.compare", self.space.check_decision
+        one, other = (None if each is None else check(call, each) for each in (first, second))
+        return self.snapshot().comparison(call, one, other, context=self._check_given(call, context))
+
+    def settled(self, delta: float, *, context: Values | None = None) -> float:
+        """Return the probability that no decision is better than the recommended one by more than `delta`.
+
+        `delta` is in the units of the value. `run(until=Settled(delta))` stops by it.
+        """
+        given = self._check_given("study.settled", context)
+        return self.snapshot().settled("study.settled", delta, context=given)
+
+    def _check_given(self, call: str, context: Values | None) -> dict[str, Value]:
+        return self.space.check_context(call, {} if context is None else context, partial=True)
