@@ -1,4 +1,4 @@
-"""The worlds that move: their truths against plain sums, and what they share between methods."""
+"""The worlds that move: their truths against plain sums, the program that plays them, and its report of made-up records."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ import torch
 FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
 sys.path.append(str(FOLDER))
 worlds = importlib.import_module("moving_worlds")
+tables = importlib.import_module("moving_report")
+listed = importlib.import_module("moving_methods")
+bench = importlib.import_module("moving")
 EVERY = pytest.mark.parametrize("world", [*worlds.WORLDS, *worlds.PRACTICE], ids=lambda world: world.name)
 
 
@@ -88,3 +91,86 @@ def test_the_best_constant_is_that():
     best = float(course.constant(14)[0])
     assert all(total(best) >= total(float(x)) - 1e-9 for x in torch.linspace(20.0, 80.0, 40))
     assert sum(course.bests(14)) > total(best)
+
+
+def run(path, *words):
+    arguments = bench.parser().parse_args(["run", "--out", str(path), *words])
+    arguments.function(arguments)
+    return bench.records_in(path)
+
+
+def test_a_run_goes_on_where_it_stopped(tmp_path, capsys):
+    path = tmp_path / "runs.jsonl"
+    small = ("--worlds", "practice-jump", "--rounds", "6", "--methods", "default", "oracle")
+    first = run(path, *small, "--seeds", "0", "1")
+    assert [record["method"] for record in first] == ["default", "oracle"]
+    path.write_text(path.read_text() + '{"cut off')
+    both = run(path, *small, "--seeds", "0", "2")
+    assert both[:2] == first and [record["seed"] for record in both] == [0, 0, 1, 1]
+    assert run(path, *small, "--seeds", "0", "2") == both
+    played, oracle = both[2:]
+    assert max(map(abs, oracle["regret"])) < 1e-9 and min(played["regret"]) >= -1e-9
+    course = worlds.Course.of(worlds.named("practice-jump"), 1)
+    second = torch.tensor(played["decisions"][1], dtype=torch.float64)
+    # The hill's expectation by hand: less the squared distance from the mean, and the variance.
+    lost = (float(second[0]) - 0.3) ** 2
+    assert played["regret"][1] == pytest.approx(lost, rel=0.01, abs=1e-5) and course.states[1].tolist() == [0.3]
+    with pytest.raises(SystemExit, match="no method nobody"):
+        run(path, "--methods", "nobody")
+    capsys.readouterr()
+
+
+def test_methods_see_what_they_are_given_and_only_where_it_makes_sense(tmp_path, capsys):
+    words = (
+        "--rounds",
+        "3",
+        "--seeds",
+        "0",
+        "1",
+        "--methods",
+        "time given",
+        "forecast as a given point",
+        "weekday given",
+    )
+    found = run(tmp_path / "runs.jsonl", *words, "--worlds", "forecast-good", "season")
+    names = [(record["world"], record["method"]) for record in found]
+    assert names == [
+        ("forecast-good", "time given"),
+        ("forecast-good", "forecast as a given point"),
+        ("season", "time given"),
+        ("season", "weekday given"),
+    ]
+    course = worlds.Course.of(worlds.named("forecast-good"), 0)
+    point = listed.METHODS["forecast as a given point"].given(course, 2)
+    assert point == {"demand expected": pytest.approx(float(course.forecasts[2].mean()))}
+    capsys.readouterr()
+
+
+def made_up(world, method, seed, level):
+    regret = [level] * 5 + [2.0 * level] * 5
+    return {
+        "world": world,
+        "method": method,
+        "seed": seed,
+        "rounds": 10,
+        "commit": "abc",
+        "regret": regret,
+        "ask_seconds": [0.1] * 10,
+    }
+
+
+def test_the_report_of_made_up_records():
+    records = [
+        made_up(world, method, seed, level * (1 + seed))
+        for world, ratio in (("still", 2.0), ("season", 0.5))
+        for seed in range(3)
+        for method, level in (("default", 1.0), ("mine", ratio))
+    ]
+    text = tables.page(records, ["still", "season"], ["default", "mine"], "default")
+    assert "| default | 30 [15, 45] | 1 | 1 |  | 3 |" in text
+    assert "| mine | 60 [30, 90] | 2.00 [2.00, 2.00] | 2.00 [2.00, 2.00] |  | 3 |" in text
+    assert "| mine | 1.00 [1.00, 1.00] | 0.50 [0.50, 0.50] | 2.00 [2.00, 2.00] | 2 |" in text
+    refused = records[0] | {"method": "other", "refused": "too much"}
+    del refused["regret"]
+    assert "other refuses still: too much" in tables.page([*records, refused], ["still"], ["default"], "default")
+    assert "Records of 3, 10 rounds" in tables.page([*records, records[0] | {"rounds": 3}], ["still"], [], "default")

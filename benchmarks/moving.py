@@ -1,0 +1,169 @@
+"""How well policies decide in worlds that move (`moving_worlds.py`): the regret of every round beside an oracle.
+
+    python benchmarks/moving.py run --out FILE.jsonl --methods default "time given" --seeds 0 20
+    python benchmarks/moving.py report FILE.jsonl
+
+The oracle knows the truth of the round: how the outcome depends on decision and context, and the distribution that the round's
+context is drawn from. In the worlds with a forecaster who knows the day, it knows the day too. The regret of a round is the
+oracle's true expectation less that of the decision that was made, in the world's units. Contexts are revealed and outcomes told
+before the next ask.
+
+`run` goes on where it stopped: what is in the file is not done again. `--seeds 0 20` is 0 to 19; seeds are the outer loop, so
+that a part of it is a fair sample. All methods meet the same contexts, noise and forecasts. Methods are in
+`moving_methods.py`. A method is left out where it makes no sense (a forecast where nobody forecasts), and recorded as refused
+where its policy refuses the world.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from default import commit, records_in, whole_lines
+from moving_methods import METHODS, Method
+from moving_report import page
+from moving_worlds import PRACTICE, ROUNDS, WORLDS, Course, World, named
+from torch import Tensor
+
+import windward as ww
+from windward.bench.play import numbers_of, rounded, world_seed
+
+# What the records depend on, besides the library.
+DEPENDS = ("windward", "benchmarks/moving_methods.py", "benchmarks/moving_worlds.py", "benchmarks/moving.py")
+
+Record = dict[str, Any]
+
+_BESTS: dict[tuple[str, tuple[float, ...]], float] = {}
+
+
+def bests(course: Course, rounds: int) -> list[float]:
+    """Return the oracle's expectation of each round; states that many courses share are solved once."""
+    found = []
+    for state in course.states[:rounds]:
+        key = course.world.name, tuple(state.tolist())
+        if key not in _BESTS:
+            _BESTS[key] = course.world.best(state)[1]
+        found.append(_BESTS[key])
+    return found
+
+
+def studied(course: Course, method: Method, rounds: int) -> tuple[Tensor, list[float]]:
+    """Let a study decide round by round; return its decisions `"rounds d"` and the seconds of its asks."""
+    world = course.world
+    more = method.more(world)
+    space = ww.Space(decision=dict(world.decision), context={**world.contexts, **more})
+    assert method.policy is not None
+    study = ww.Study(space, method.policy(), seed=world_seed("moving", world.name, course.seed, "study") % 2**53)
+    decisions, seconds = [], []
+    for turn in range(rounds):
+        given = method.given(course, turn)
+        began = time.perf_counter()
+        suggestion = study.ask(context=given or None)
+        seconds.append(time.perf_counter() - began)
+        seen = dict(zip(world.contexts, course.contexts[turn].tolist(), strict=True))
+        study.reveal(suggestion.id, seen)
+        decision = numbers_of(world.decision, suggestion.decision)
+        study.tell(suggestion.id, course.outcome(turn, decision) + float(course.noise[turn]))
+        decisions.append(decision)
+    return torch.stack(decisions), seconds
+
+
+def played(course: Course, name: str, rounds: int) -> Record:
+    """Play one method in one course and judge it."""
+    method, began = METHODS[name], time.perf_counter()
+    seconds: list[float] = []
+    try:
+        if method.decides is None:
+            decisions, seconds = studied(course, method, rounds)
+        else:
+            decisions = method.decides(course, rounds)
+    except ww.IncompatibleError as error:
+        return {"refused": str(error)}
+    spent = time.perf_counter() - began
+    met = zip(bests(course, rounds), decisions, strict=True)
+    regret = [best - course.worth(turn, x) for turn, (best, x) in enumerate(met)]
+    return {
+        "regret": rounded(regret, 5),
+        "decisions": rounded(decisions.tolist(), 5),
+        "ask_seconds": rounded(seconds, 3),
+        "seconds": rounded(spent, 4),
+    }
+
+
+def missing(arguments: argparse.Namespace, worlds: Sequence[World]) -> Iterator[tuple[int, World, str]]:
+    """Yield what is not in the file yet, seed by seed."""
+    known = records_in(arguments.out)
+    done = {(record["world"], record["method"], record["seed"], record["rounds"]) for record in known}
+    for seed in range(*arguments.seeds):
+        for world in worlds:
+            for name in arguments.methods or METHODS:
+                if METHODS[name].suits(world) and (world.name, name, seed, arguments.rounds) not in done:
+                    yield seed, world, name
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Play what is not in the file yet."""
+    unknown = [name for name in arguments.methods if name not in METHODS]
+    if unknown:
+        raise SystemExit(f"no method {', '.join(unknown)}; there are {', '.join(METHODS)}")
+    torch.set_num_threads(1)
+    whole_lines(arguments.out)
+    worlds = [named(name) for name in arguments.worlds] or list(WORLDS)
+    made_by, began = commit(DEPENDS), time.perf_counter()
+    course: Course | None = None
+    for seed, world, name in list(missing(arguments, worlds)):
+        if course is None or (course.world.name, course.seed) != (world.name, seed):
+            course = Course.of(world, seed)
+        key = {"world": world.name, "method": name, "seed": seed, "rounds": arguments.rounds, "commit": made_by}
+        record = key | played(course, name, arguments.rounds)
+        with arguments.out.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+        lost = sum(record["regret"]) if "regret" in record else float("nan")
+        print(f"seed {seed} {world.name} {name}: {lost:.1f} after {time.perf_counter() - began:.0f} s", flush=True)
+
+
+def report(arguments: argparse.Namespace) -> None:
+    """Print the tables, or write them to a file."""
+    records = [record for path in arguments.files for record in records_in(path)]
+    order = [name for name in METHODS if not arguments.methods or name in arguments.methods]
+    text = page(records, [world.name for world in (*WORLDS, *PRACTICE)], order, arguments.baseline)
+    if arguments.out is None:
+        print(text)
+    else:
+        arguments.out.write_text(text)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line."""
+    whole = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = whole.add_subparsers(required=True)
+    running = verbs.add_parser("run", help=run.__doc__)
+    running.set_defaults(function=run)
+    running.add_argument("--out", type=Path, required=True)
+    running.add_argument("--seeds", type=int, nargs=2, default=(0, 20), metavar=("FROM", "TO"))
+    running.add_argument("--rounds", type=int, default=ROUNDS, choices=range(1, ROUNDS + 1), metavar="ROUNDS")
+    names = [world.name for world in (*WORLDS, *PRACTICE)]
+    running.add_argument("--worlds", nargs="+", default=[], choices=names, metavar="WORLD")
+    reporting = verbs.add_parser("report", help=report.__doc__)
+    reporting.set_defaults(function=report)
+    reporting.add_argument("files", type=Path, nargs="+")
+    reporting.add_argument("--baseline", default="default")
+    reporting.add_argument("--out", type=Path)
+    for verb in (running, reporting):
+        verb.add_argument("--methods", nargs="+", default=[])
+    return whole
+
+
+def main() -> None:
+    """Read the command line."""
+    arguments = parser().parse_args()
+    arguments.function(arguments)
+
+
+if __name__ == "__main__":
+    main()
