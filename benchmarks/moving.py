@@ -2,6 +2,7 @@
 
     python benchmarks/moving.py run --out FILE.jsonl --methods default "time given" --seeds 0 20
     python benchmarks/moving.py report FILE.jsonl
+    python benchmarks/moving.py keep FILE.jsonl --out benchmarks/results/moving.jsonl.gz
 
 The oracle knows the truth of the round: how the outcome depends on decision and context, and the distribution that the round's
 context is drawn from. In the worlds with a forecaster who knows the day, it knows the day too. The regret of a round is the
@@ -17,7 +18,9 @@ where its policy refuses the world.
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
+import statistics
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -127,9 +130,32 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"seed {seed} {world.name} {name}: {lost:.1f} after {time.perf_counter() - began:.0f} s", flush=True)
 
 
+def read(path: Path) -> list[Record]:
+    """Return the records of a file, packed or not."""
+    if path.suffix != ".gz":
+        return records_in(path)
+    with gzip.open(path, "rt") as file:
+        return [json.loads(line) for line in file]
+
+
+def keep(arguments: argparse.Namespace) -> None:
+    """Write what the report needs of records to a packed file: regrets, and the median seconds of an ask past the tenth."""
+    records = sorted((record for path in arguments.files for record in read(path)), key=lambda record: record["seed"])
+    lines = []
+    for record in records:
+        short = {name: value for name, value in record.items() if name not in ("decisions", "ask_seconds")}
+        if len(record.get("ask_seconds", [])) > 10:
+            short["ask_median"] = rounded(statistics.median(record["ask_seconds"][10:]), 3)
+        if "regret" in record:
+            short["regret"] = rounded(record["regret"], 4)
+        lines.append(json.dumps(short) + "\n")
+    # No name and no time inside: the same records make the same file.
+    arguments.out.write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
+
+
 def report(arguments: argparse.Namespace) -> None:
     """Print the tables, or write them to a file."""
-    records = [record for path in arguments.files for record in records_in(path)]
+    records = [record for path in arguments.files for record in read(path)]
     order = [name for name in METHODS if not arguments.methods or name in arguments.methods]
     text = page(records, [world.name for world in (*WORLDS, *PRACTICE)], order, arguments.baseline)
     if arguments.out is None:
@@ -149,6 +175,10 @@ def parser() -> argparse.ArgumentParser:
     running.add_argument("--rounds", type=int, default=ROUNDS, choices=range(1, ROUNDS + 1), metavar="ROUNDS")
     names = [world.name for world in (*WORLDS, *PRACTICE)]
     running.add_argument("--worlds", nargs="+", default=[], choices=names, metavar="WORLD")
+    keeping = verbs.add_parser("keep", help=keep.__doc__)
+    keeping.set_defaults(function=keep)
+    keeping.add_argument("files", type=Path, nargs="+")
+    keeping.add_argument("--out", type=Path, required=True)
     reporting = verbs.add_parser("report", help=report.__doc__)
     reporting.set_defaults(function=report)
     reporting.add_argument("files", type=Path, nargs="+")

@@ -60,7 +60,8 @@ def expected(course: Course, turn: int) -> dict[str, Any]:
 
 def best_of_each(course: Course, rounds: int) -> Tensor:
     """Return the best decision of each round."""
-    return torch.stack([course.world.best(state)[0] for state in course.states[:rounds]])
+    states, places = torch.unique(course.states[:rounds], dim=0, return_inverse=True)
+    return torch.stack([course.world.best(state)[0] for state in states])[places]
 
 
 def best_constant(course: Course, rounds: int) -> Tensor:

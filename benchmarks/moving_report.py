@@ -76,7 +76,11 @@ def geometric(runs: Runs, worlds: Sequence[str], method: str, baseline: str) -> 
 
 def seconds(runs: dict[int, Record]) -> str:
     """Return the median over runs of the median seconds of an ask past the tenth round."""
-    found = [np.median(record["ask_seconds"][10:]) for record in runs.values() if len(record["ask_seconds"]) > 10]
+    kept = [record["ask_median"] for record in runs.values() if "ask_median" in record]
+    fresh = [
+        np.median(record["ask_seconds"][10:]) for record in runs.values() if len(record.get("ask_seconds", [])) > 10
+    ]
+    found = [*kept, *fresh]
     return f"{np.median(found):.3f}" if found else ""
 
 

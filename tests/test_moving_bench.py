@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from pathlib import Path
 
@@ -174,3 +175,25 @@ def test_the_report_of_made_up_records():
     del refused["regret"]
     assert "other refuses still: too much" in tables.page([*records, refused], ["still"], ["default"], "default")
     assert "Records of 3, 10 rounds" in tables.page([*records, records[0] | {"rounds": 3}], ["still"], [], "default")
+
+
+def test_what_is_kept_reports_the_same(tmp_path, capsys):
+    records = [
+        made_up(world, name, seed, 1.0 + seed)
+        for world in ("still",)
+        for seed in range(3)
+        for name in ("default", "oracle")
+    ]
+    longer = [record | {"regret": record["regret"] * 2, "rounds": 20, "ask_seconds": [0.25] * 20} for record in records]
+    path, packed = tmp_path / "runs.jsonl", tmp_path / "runs.jsonl.gz"
+    path.write_text("".join(json.dumps(record | {"decisions": [[0.5]] * 20}) + "\n" for record in longer))
+    words = ["keep", str(path), "--out", str(packed)]
+    arguments = bench.parser().parse_args(words)
+    arguments.function(arguments)
+    assert all("decisions" not in record and record["ask_median"] == 0.25 for record in bench.read(packed))
+    texts = []
+    for file in (path, packed):
+        arguments = bench.parser().parse_args(["report", str(file)])
+        arguments.function(arguments)
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1] and "0.250" in texts[0]
