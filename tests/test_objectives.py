@@ -407,16 +407,28 @@ def test_satisficing_with_mmd():
     assert float(k[0]) == pytest.approx(float(chord), rel=1e-3) and float(k[1]) < -1e5
 
 
-def test_satisficing_with_mmd_near_a_radius_it_cannot_solve():
-    """Means just above the target cross near radius 0, where MMD without a nugget is not certified: no ask fails by it."""
+def test_satisficing_near_a_radius_that_cannot_be_solved():
+    """Means just above the target cross near radius 0, where MMD without a nugget may not be certified: no ask fails by it.
+
+    Which radii those are depends on the processor's rounding, so a band of them is refused here on purpose.
+    """
     contexts = Contexts.uniform(torch.linspace(0, 1, 16, dtype=torch.float64)[:, None])
     values = torch.sin(3 * contexts.points[:, 0]) + 0.1 * torch.arange(3.0, dtype=torch.float64)[:, None]
-    ball = ww.MMD(0.3).on(contexts)
+    exact, refused = ww.MMD(0.3, 1e-3).on(contexts), []
+
+    def ball(values, radius):
+        unsolved = ((torch.as_tensor(radius) > 1e-9) & (torch.as_tensor(radius) < 1e-5)).expand(len(values))
+        if bool(unsolved.any()):
+            refused.append(unsolved)
+            raise ww.SolverError("not certified", unsolved.nonzero()[:, 0].tolist())
+        return exact(values, radius)
+
     target = float(contexts.weights @ values[0]) - 1e-8
-    with pytest.raises(ww.SolverError):
-        ball(values[:1], 1e-7)
     k = satisficing(ball, values, contexts.weights, target)
-    assert torch.isfinite(k).all() and bool((k[1:] > k[:-1]).all()) and float(k[0]) < -1.0
+    assert refused and torch.isfinite(k).all() and bool((k[1:] > k[:-1]).all())
+    # The least radius beyond the band stands for the crossing: the chord there is nearly as steep.
+    known = satisficing(exact, values, contexts.weights, target)
+    assert float(k[0]) == pytest.approx(float(known[0]), rel=0.05) and torch.equal(k[1:], known[1:])
 
 
 def test_a_steep_fragility_is_reported_as_it_is():
