@@ -1,6 +1,6 @@
 """Seconds per suggestion for every method, beside BoTorch, Optuna and the arithmetic; and how good the suggestion is.
 
-Methods: every method of `papers.py` on Ackley 2+1, Branin 2+2 and Hartmann 5+1 (`windward.bench.problems`) with n
+Methods: every method of `windward.papers` on Ackley 2+1, Branin 2+2 and Hartmann 5+1 (`windward.bench.problems`) with n
 observations at Sobol decisions. `refit` is a suggestion that searches hyper-parameters from the last fit, `kept` one
 between two searches, its factor extended by a row; `fit`, `contexts`, `search` say where the time goes (fit = refit - kept).
 Next to them the floor: values and gradients of 512 decisions x 128 contexts, 4 n^2 operations each pair, at the measured

@@ -4,7 +4,7 @@
                  `----context model----> contexts --+                 +--> acquisition(x) --maximize--> x --context rule--> c
                               objective.bind(situation) -> reduction -+
 
-A published method is a `Policy` with the right parts: see `papers.py`. Parts answer for themselves: no class of part is
+A published method is a `Policy` with the right parts: see `windward.papers`. Parts answer for themselves: no class of part is
 named here but as a default.
 """
 

@@ -77,8 +77,7 @@ class Declaration:
 
 def methods() -> dict[str, Callable[..., Policy]]:
     """Return the published methods by name."""
-    own = {name: entry for name, entry in vars(papers).items() if inspect.isfunction(entry)}
-    return {n: f for n, f in own.items() if not n.startswith("_") and f.__module__ == papers.__name__}
+    return {name: getattr(papers, name) for name in papers.__all__}
 
 
 def declared(data: object, *, memory: int | None = None, plugins: bool = True) -> Declaration:
