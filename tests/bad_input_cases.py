@@ -205,6 +205,13 @@ PARTS: list[Row] = [
     Row("Integer.high", lambda: ww.Integer(3, 3), SpaceError, "Integer(3, 3)"),
     *words("Integer.log", lambda v: ww.Integer(1, 2, log=v), 1, "yes", None, error=SpaceError),
     *words("Integer.outside", lambda v: ww.Integer(outside=v), "drop", None, error=SpaceError),
+    *words("Cyclic.period", ww.Cyclic, "day", None, True, 0, -7, NAN, BEYOND, PAIR, error=SpaceError),
+    *words("Cyclic.whole", lambda v: ww.Cyclic(7, whole=v), 1, "yes", None, error=SpaceError),
+    Row("Cyclic.whole", lambda: ww.Cyclic(7.5, whole=True), SpaceError, "a whole number >= 2"),
+    *words("Calendar.cycle", ww.Calendar, "week", None, 5, PAIR, error=SpaceError),
+    *words("Calendar.zone", lambda v: ww.Calendar("weekday", v), "Mars", "", "../x", None, 5, PAIR, error=SpaceError),
+    Row("calendar.cycle", lambda: ww.calendar("Weekday"), SpaceError, "Calendar(cycle='Weekday')"),
+    Row("calendar.zone", lambda: ww.calendar("weekday", "Mars"), SpaceError, "Calendar(zone='Mars')"),
     *misfits(
         "Categorical.choices",
         ww.Categorical,

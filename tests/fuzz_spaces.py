@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 import windward as ww
+from windward.space.cyclic import Circular, Cyclic
 from windward.space.linear import Linear
 from windward.space.parameters import Categorical, Integer, Parameter, Real
 from windward.space.space import Space
@@ -115,6 +116,8 @@ def _parameter(chance: Random, *, free: bool) -> Parameter:
     kind = chance.random()
     if kind < 0.2:
         return Categorical(some(chance, CHOICES))
+    if free and kind > 0.85:
+        return chance.choice((Cyclic(24), Cyclic(7, whole=True), Cyclic(0.1), Cyclic(360), Cyclic(2, whole=True)))
     log = chance.random() < 0.2
     if free and chance.random() < 0.25:  # a context may lack one bound or both
         low: float | None = None if chance.random() < 0.7 else 1
@@ -157,6 +160,9 @@ def random_value(chance: Random, parameter: Parameter, *, beyond: bool = False) 
     """Return a value of a parameter, inside its bounds unless it may go `beyond` them; some in numpy's types."""
     if isinstance(parameter, Categorical):
         return some(chance, parameter.choices)
+    if isinstance(parameter, Circular):  # any number is one; it comes round
+        turned = parameter.period * chance.choice((0.0, 1.0, -1.0, 3.0, chance.random(), chance.random()))
+        return round(turned) if parameter.step else chance.choice((turned, np.float64(turned)))
     low = parameter.low if parameter.low is not None else (0.1 if parameter.log else -3.0)
     high = parameter.high if parameter.high is not None else low + 5.0
     share = chance.choice((0.0, 1.0, chance.random(), chance.random(), chance.random()))
@@ -228,6 +234,22 @@ BAD_SPACES: tuple[Callable[[], object], ...] = (
     lambda: Integer(0.5, 2),
     lambda: Integer(0, 10**400),
     lambda: Integer(True, 3),
+    lambda: Space({"x": Cyclic(24)}),
+    lambda: Cyclic(0),
+    lambda: Cyclic(-7),
+    lambda: Cyclic(math.nan),
+    lambda: Cyclic("day"),
+    lambda: Cyclic(True),
+    lambda: Cyclic(7.5, whole=True),
+    lambda: Cyclic(1, whole=True),
+    lambda: Cyclic(7, whole="yes"),
+    lambda: ww.calendar("week"),
+    lambda: ww.calendar(5),
+    lambda: ww.calendar(["weekday"]),
+    lambda: ww.calendar("weekday", zone="Mars/Phobos"),
+    lambda: ww.calendar("weekday", zone="../etc/passwd"),
+    lambda: ww.calendar("weekday", zone=""),
+    lambda: ww.calendar("weekday", zone=None),
     lambda: Categorical([]),
     lambda: Categorical(["a"]),
     lambda: Categorical("ab"),

@@ -61,6 +61,8 @@ PARAMETERS = [
     *(ww.Real(0, 1), ww.Real(-5, 7.5, outside="clip"), ww.Real(1e-3, 10, log=True), ww.Real(2, 3, outside="error")),
     *(ww.Integer(0, 20), ww.Integer(1, 5), ww.Integer(1, 1000, log=True)),
     *(ww.Categorical(["u", "v", "w"]), ww.Categorical([1, 2.5]), ww.Categorical([True, False])),
+    *(ww.Cyclic(24), ww.Cyclic(1e-3), ww.Cyclic(7, whole=True), ww.Cyclic(2, whole=True)),
+    *(ww.calendar("weekday"), ww.calendar("time_of_day", "Europe/Berlin"), ww.calendar("time_of_year")),
 ]
 
 

@@ -41,6 +41,7 @@ from windward.search.grid import OverGrid
 from windward.search.limits import Limits
 from windward.search.multistart import MultiStart
 from windward.search.near import NearBest
+from windward.space.cyclic import Calendar, Cyclic, calendar
 from windward.space.linear import Linear
 from windward.space.parameters import Categorical, Integer, Real
 from windward.space.space import Space
@@ -65,6 +66,7 @@ __all__ = [
     "BocuTwo",
     "Box",
     "CVaR",
+    "Calendar",
     "Categorical",
     "Censor",
     "Central",
@@ -73,6 +75,7 @@ __all__ = [
     "Comparison",
     "Contexts",
     "Coverage",
+    "Cyclic",
     "Decay",
     "DelayedWidth",
     "Distribution",
@@ -162,6 +165,7 @@ __all__ = [
     "WorstCase",
     "__version__",
     "auto",
+    "calendar",
     "delayed_width",
     "delete_study",
     "divergences",

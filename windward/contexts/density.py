@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from windward.basics.budget import BLOCK
+from windward.contexts.circle import circle_deviation, log_wrapped_normal
 from windward.space.space import Given, Space
 
 # The quantiles of a mixture are met to this, in probability.
@@ -21,13 +22,17 @@ def bandwidths(space: Space, seen: Tensor) -> Tensor:
     """Return Silverman's bandwidth for each column, zero for categories; `"k"`.
 
     h = (4 / (k + 2))^(1 / (k + 4)) * std * t^(-1 / (k + 4)), k the number of numeric contexts. Where a context has no
-    declared bounds to keep an outlier in check, std is the smaller of it and the interquartile range / 1.349.
+    declared bounds to keep an outlier in check, std is the smaller of it and the interquartile range / 1.349. Of a context
+    that comes round, std is the deviation of the points of its circle from their mean; both its columns have h along it.
     """
     numeric = [name for name, parameter in space.context.items() if not parameter.choices]
     t, k = len(seen), len(numeric)
     spread = torch.zeros(seen.shape[1], dtype=torch.float64)
     for name in numeric:
         columns = space.context_columns[name]
+        if name in space.circles:
+            spread[columns] = circle_deviation(seen[:, columns])
+            continue
         deviation = float(seen[:, columns].std(correction=0))
         low, high = space.context[name].own_bounds()[0]
         quartiles = torch.quantile(seen[:, columns], torch.tensor([0.25, 0.75], dtype=torch.float64))
@@ -42,8 +47,9 @@ def bandwidths(space: Space, seen: Tensor) -> Tensor:
 def conditional_weights(space: Space, seen: Tensor, given: Given, base: Tensor | None = None) -> Tensor:
     """Return the weights of the seen contexts given a part of the next one; `"t"`, summing to one.
 
-    The conditional of the kernel density estimate: numeric parts weigh by the Gaussian kernel at Silverman's bandwidth,
-    categories by equality. A given category never seen before tells nothing of the rest, so all weigh alike.
+    The conditional of the kernel density estimate: numeric parts weigh by the Gaussian kernel at Silverman's bandwidth, wrapped
+    around the circle of what comes round, categories by equality. A given category never seen before tells nothing of the
+    rest, so all weigh alike.
     """
     log_weights = torch.zeros(len(seen), dtype=torch.float64) if base is None else base.log()
     width = bandwidths(space, seen)
@@ -56,6 +62,11 @@ def conditional_weights(space: Space, seen: Tensor, given: Given, base: Tensor |
             same = (gap == 0).all(-1)
             if bool((same & torch.isfinite(log_weights)).any()):
                 log_weights = log_weights.masked_fill(~same, -torch.inf)
+        elif name in space.circles:
+            h = float(width[columns.start])
+            if h > 0.0:
+                period, centre = space.circles[name], given.values[columns]
+                log_weights = log_weights + log_wrapped_normal(period, seen[:, columns], centre, h)
         elif float(width[columns]) > 0.0:
             # Clamped: squares of 1e150 and more would overflow, and are as far as anything can be.
             log_weights = log_weights - 0.5 * (gap[:, 0] / width[columns]).clamp(-1e100, 1e100).square()

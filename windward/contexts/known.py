@@ -14,6 +14,7 @@ from torch import Tensor
 from windward.basics import arguments
 from windward.basics.errors import ArgumentError, IncompatibleError
 from windward.basics.speech import shown
+from windward.contexts.circle import on_circle
 from windward.contexts.density import conditional_weights
 from windward.contexts.weighted import Contexts, merged, sobol, uniform_over_reach, whole_where_integer
 from windward.space.parameters import Parameter, Value
@@ -159,6 +160,9 @@ class Known:
                 if parameter.choices:
                     raise IncompatibleError(f"Known(): context {shown(name)} is categorical; give its probabilities.")
                 values = distribution.quantile(u[:, index])
+                if name in space.circles:
+                    blocks.append(on_circle(space.circles[name], values))
+                    continue
                 own = torch.from_numpy(parameter.to_own(values.numpy()))
                 low, high = parameter.own_bounds()[0]
                 blocks.append(own.clamp(low, high))

@@ -19,6 +19,7 @@ from windward.basics import arguments
 from windward.basics.budget import BLOCK, Need, Sizes
 from windward.basics.errors import IncompatibleError
 from windward.basics.speech import shown
+from windward.contexts.circle import arcs, lone_circle, moved, on_circle, phases_of, regular
 from windward.contexts.density import bandwidths, conditional_weights, mixture_quantiles, space_filling_order
 from windward.contexts.judged import UNSEEN_MASS, masses, seen_and_unseen, with_unknown
 from windward.contexts.weighted import (
@@ -104,8 +105,9 @@ class KernelDensity:
     picking the centre along a space-filling curve, the others the normal around it. 128 points then do the work of more
     than 1024 independent ones for one context, of about 1024 for two, of about 300 for four.
     Categories are resampled, never averaged. Where bounds are declared, centres and draws are clipped to them.
-    Before the second context, evenly over where contexts may be; a context that never varies is a single point. `elsewhere`
-    points of weight zero, the same in every round, say where else an adversary may put mass.
+    Before the second context, evenly over where contexts may be; a context that never varies is a single point. What comes
+    round (`Cyclic`) has the estimate wrapped around its circle. `elsewhere` points of weight zero, the same in every round, say
+    where else an adversary may put mass.
     """
 
     count: int = 128
@@ -138,6 +140,14 @@ class KernelDensity:
         if int(free.sum()) == 1 and float(width[free]) > 0.0:
             quantiles = mixture_quantiles(seen[:, free][:, 0], weights, float(width[free]), self.count)
             drawn = torch.where(free, quantiles[:, None], given.values)
+        elif (lone := lone_circle(space, free)) is not None and float(width[free].max()) > 0.0:
+            period, columns = space.circles[lone], space.context_columns[lone]
+            # Quantiles on the line, then wrapped: even there, they stand for the wrapped density just as well.
+            line = mixture_quantiles(
+                phases_of(period, seen[:, columns]), weights, float(width[columns.start]), self.count
+            )
+            drawn = given.values.repeat(self.count, 1)
+            drawn[:, columns] = on_circle(period, line)
         else:
             u = sobol(1 + seen.shape[1], self.count, generator)
             # Neighbouring coordinates pick neighbouring centres: evenness in u is then evenness in the contexts.
@@ -145,7 +155,7 @@ class KernelDensity:
             ladder = weights[order].cumsum(0)
             centres = order[torch.searchsorted(ladder / ladder[-1], u[:, 0].contiguous()).clamp_max(len(seen) - 1)]
             # 1e-9 from the ends: the normal quantile is infinite at 0 and 1.
-            drawn = seen[centres] + torch.special.ndtri(u[:, 1:].clamp(1e-9, 1.0 - 1e-9)) * width
+            drawn = moved(space, seen[centres], torch.special.ndtri(u[:, 1:].clamp(1e-9, 1.0 - 1e-9)) * width)
         points = whole_where_integer(space, drawn.clamp(low, high))
         contexts = Contexts.uniform(torch.where(given.known, given.values, points))
         return with_elsewhere(contexts, space, seen, given, self.elsewhere)
@@ -166,7 +176,8 @@ class Box:
     """Points spread evenly over mean +- `spread` standard deviations (n - 1) of the seen contexts, inside the bounds.
 
     The set C_t that StableOpt guards against; use it with `Minimum()`. Categories: every choice seen so far. Given a
-    part of the context, mean and deviation are those of the rest given that part.
+    part of the context, mean and deviation are those of the rest given that part. Of what comes round, the arc to both sides
+    of the mean direction.
     """
 
     spread: float = 1.0
@@ -196,7 +207,8 @@ class Box:
         declared_low, declared_high = space.context_bounds
         low = (mean - self.spread * std).clamp(declared_low, declared_high)
         high = (mean + self.spread * std).clamp(declared_low, declared_high)
-        points = scatter(space, low, high, self.count, generator, allowed=seen[weights > 0])
+        possible, within = seen[weights > 0], arcs(space, seen, weights, self.spread)
+        points = scatter(space, low, high, self.count, generator, allowed=possible, within=within)
         return Contexts.uniform(torch.where(given.known, given.values, points))
 
 
@@ -242,6 +254,9 @@ class Grid:
         for name, parameter in space.context.items():
             if parameter.choices:
                 axes.append(torch.eye(parameter.width, dtype=torch.float64))
+                continue
+            if name in space.circles:
+                axes.append(regular(parameter, space.circles[name], per_axis))
                 continue
             low, high = parameter.own_bounds()[0]
             if not math.isfinite(high - low):

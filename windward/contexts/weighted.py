@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -11,6 +12,7 @@ from torch import Tensor
 from windward.basics import streams
 from windward.basics.errors import ArgumentError
 from windward.basics.speech import shown
+from windward.contexts.circle import Arc, along, whole_on_circle
 from windward.space.parameters import Parameter
 from windward.space.space import Given, Space
 from windward.trials.trials import Trials
@@ -226,9 +228,19 @@ def reach(space: Space, seen: Tensor) -> tuple[Tensor, Tensor] | None:
 
 
 def scatter(
-    space: Space, low: Tensor, high: Tensor, count: int, generator: torch.Generator, *, allowed: Tensor | None = None
+    space: Space,
+    low: Tensor,
+    high: Tensor,
+    count: int,
+    generator: torch.Generator,
+    *,
+    allowed: Tensor | None = None,
+    within: Mapping[str, Arc] | None = None,
 ) -> Tensor:
-    """Return `count` Sobol points between `low` and `high`; categories evenly over those `allowed` has, or all."""
+    """Return `count` Sobol points between `low` and `high`; categories evenly over those `allowed` has, or all.
+
+    What comes round is all around its circle, or on its arc in `within`.
+    """
     u = sobol(len(space.context), count, generator)
     blocks = []
     for index, (name, parameter) in enumerate(space.context.items()):
@@ -237,6 +249,8 @@ def scatter(
             choices = torch.arange(parameter.width) if allowed is None else allowed[:, columns].sum(0).nonzero()[:, 0]
             place = choices[(u[:, index] * len(choices)).long().clamp_max(len(choices) - 1)]
             blocks.append(torch.nn.functional.one_hot(place, parameter.width).to(u))
+        elif name in space.circles:
+            blocks.append(along(name, space.circles[name], u[:, index], within or {}))
         else:
             blocks.append(low[columns] + u[:, index : index + 1] * (high[columns] - low[columns]))
     return whole_where_integer(space, torch.cat(blocks, dim=1)) if blocks else u
@@ -252,7 +266,10 @@ def whole_where_integer(space: Space, points: Tensor) -> Tensor:
     for name, parameter in space.context.items():
         if parameter.step is not None:
             columns = space.context_columns[name]
-            points[:, columns] = whole(parameter, points[:, columns])
+            if name in space.circles:
+                points[:, columns] = whole_on_circle(space.circles[name], points[:, columns])
+            else:
+                points[:, columns] = whole(parameter, points[:, columns])
     return points
 
 

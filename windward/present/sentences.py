@@ -10,7 +10,7 @@ from datetime import datetime
 from windward.basics.speech import ages, and_list, counted, number, percent
 from windward.objectives.protocol import Displaying, Objective, Speaking, scored
 from windward.present.snapshot import Snapshot, Source
-from windward.space import Value
+from windward.space import Value, sectioned
 from windward.trials.records import Beyond, Comparison, Recommendation
 from windward.trials.trials import Trials
 
@@ -240,10 +240,16 @@ def moves(study: Source, found: Recommendation) -> list[str]:
     """Return how the contexts that a decision is guarded against differ from those expected, largest moves first."""
     study = study.snapshot()
     ranked: list[tuple[float, str]] = []
-    for name, parameter in study.policy.view(study.trials).space.context.items():
+    space = study.policy.view(study.trials).space
+    circles = space.circles
+    for name, parameter in space.context.items():
         values = [context[name] for context in found.contexts]
         if parameter.choices:
             ranked += _category_moves(name, parameter.choices, values, found)
+            continue
+        if name in circles:
+            labels, places = sectioned(parameter, circles[name], values)
+            ranked += _category_moves(name, labels, [labels[place] for place in places], found)
             continue
         numbers = [float(value) for value in values]
         beyond = _beyond_the_seen(study.trials, name, numbers, found)

@@ -1,11 +1,12 @@
 """Declared decision and context parameters: the only place where user values and tensors meet."""
 
+from windward.space.cyclic import Calendar, Circular, Cyclic, Dated, calendar, sectioned
 from windward.space.linear import Linear
 from windward.space.parameters import Categorical, Integer, Parameter, Real, Value
 from windward.space.space import Given, Roles, Space, accepted_before, few
 
 # The kinds of parameters that a declaration can name.
-PARAMETERS: tuple[type, ...] = (Real, Integer, Categorical)
+PARAMETERS: tuple[type, ...] = (Real, Integer, Categorical, Cyclic, Calendar)
 
 # The parts of this room.
 PARTS: tuple[type, ...] = (*PARAMETERS, Linear, Space)
@@ -13,7 +14,11 @@ PARTS: tuple[type, ...] = (*PARAMETERS, Linear, Space)
 __all__ = [
     "PARAMETERS",
     "PARTS",
+    "Calendar",
     "Categorical",
+    "Circular",
+    "Cyclic",
+    "Dated",
     "Given",
     "Integer",
     "Linear",
@@ -23,5 +28,7 @@ __all__ = [
     "Space",
     "Value",
     "accepted_before",
+    "calendar",
     "few",
+    "sectioned",
 ]

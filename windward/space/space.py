@@ -22,6 +22,7 @@ import numpy as np
 from windward.basics import arguments
 from windward.basics.errors import SpaceError
 from windward.basics.speech import shown
+from windward.space.cyclic import Circular
 from windward.space.linear import Linear, constraint_rows, feasibility, whole_steps
 from windward.space.parameters import Array, Parameter, Value, columns_of
 
@@ -32,6 +33,11 @@ if TYPE_CHECKING:
 
 Values = Mapping[str, Value]
 
+# What a decision and what a context may be.
+KINDS = {
+    "decision": "Real, an Integer or a Categorical",
+    "context": "Real, an Integer, a Categorical, a Cyclic or a calendar",
+}
 # How far, relative to the largest sizes of its terms, a decision may break a linear constraint: rounding of sums alone.
 CONSTRAINT_SLACK = 1e-9
 
@@ -88,6 +94,11 @@ class Space:
             if not all(math.isfinite(low) and math.isfinite(high) for low, high in parameter.own_bounds()):
                 raise SpaceError(
                     f"Space(decision={{{shown(name)}: {shown(parameter)}}}): a decision needs both bounds."
+                )
+            if isinstance(parameter, Circular):
+                raise SpaceError(
+                    f"Space(decision={{{shown(name)}: {shown(parameter)}}}): what comes round can only be a context; declare "
+                    "a decision as Real or Integer."
                 )
         constraints = tuple(self.constraints) if isinstance(self.constraints, Iterable) else (None,)
         if not all(isinstance(constraint, Linear) for constraint in constraints):
@@ -147,8 +158,13 @@ class Space:
         return table[:, 0], table[:, 1]
 
     @cached_property
+    def circles(self) -> Mapping[str, float]:
+        """The periods of the contexts that come round: their two columns are points of a circle of this circumference."""
+        return {name: parameter.period for name, parameter in self.context.items() if isinstance(parameter, Circular)}
+
+    @cached_property
     def roles(self) -> Roles:
-        """Column groups and scales for a surrogate; a one-hot step counts as one unit."""
+        """Column groups and scales for a surrogate; a one-hot step counts as one unit, and so does a circle's diameter."""
         x_groups, c_groups, x_scales, c_scales = [], [], [], []
         for index, parameter in enumerate(self.decision.values()):
             x_groups += [index] * parameter.width
@@ -289,9 +305,7 @@ def _checked(role: str, parameters: object) -> dict[str, Parameter]:
         if not arguments.is_text(name):
             raise SpaceError(f"Space({role}={{{shown(name)}: ...}}): a parameter's name must be writable as UTF-8.")
         if isinstance(parameter, type) or not isinstance(parameter, Parameter):
-            raise SpaceError(
-                f"Space({role}={{{shown(name)}: {shown(parameter)}}}): give a Real, an Integer or a Categorical."
-            )
+            raise SpaceError(f"Space({role}={{{shown(name)}: {shown(parameter)}}}): give a {KINDS[role]}.")
     return dict(parameters)
 
 

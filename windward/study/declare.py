@@ -35,8 +35,9 @@ from windward.journal import Journal, check_name
 from windward.parts import OWN_PARTS
 from windward.policy import Policy
 from windward.rules.guards import check_status_quo
-from windward.space import PARAMETERS, Linear, Space
+from windward.space import PARAMETERS, Circular, Linear, Space
 from windward.space.parameters import Value
+from windward.space.space import KINDS
 from windward.study.standing import checked_standing
 from windward.study.study import Study
 
@@ -139,12 +140,11 @@ def _parameters(role: str, data: object, plugins: bool) -> dict[str, Any]:
         with _within(place):
             if not isinstance(part, str) or part in OTHER_PARTS or table.find(part) is None:
                 near = did_you_mean(part, table.given)
-                raise ArgumentError(
-                    f"unknown part {shown(part, 60)}{near}; a {role} is a Real, an Integer or a Categorical."
-                )
+                raise ArgumentError(f"unknown part {shown(part, 60)}{near}; a {role} is a {KINDS[role]}.")
             found[str(name)] = decode(entry, table)
         # A plugin's parameter may write its bounds in other fields; the space checks that it has them.
-        bounded = part not in table.given or found[str(name)].choices or {"low", "high"} <= set(entry)
+        own = found[str(name)]
+        bounded = part not in table.given or own.choices or isinstance(own, Circular) or {"low", "high"} <= set(entry)
         if role == "decision" and not bounded:
             missing = " and ".join(f"{side} = ..." for side in ("low", "high") if side not in entry)
             raise ArgumentError(f"{place}: a decision needs both bounds; add {missing}.")

@@ -68,7 +68,8 @@ class ModelCheck:
     straight-line model in decisions and contexts. `surely` says whether predictions and results go up together beyond chance.
     The log scores are the mean log density of a result by its prediction, higher is better: of the model, of a constant, and
     of the straight-line model. `outliers` are the ids of trials that are improbable given all others. `noise_depends_on` names
-    the decisions and contexts with which results become harder to predict, and where: `"high"`, `"low"` or a choice.
+    the decisions and contexts with which results become harder to predict, and where: `"high"`, `"low"`, a choice, or a
+    section of what comes round.
 
     `sentences` say all of this in words. `warnings` are those of them that ask for something to be done.
     """

@@ -17,7 +17,7 @@ from windward.basics import streams
 from windward.basics.errors import IncompatibleError, TrialError
 from windward.basics.speech import counted, number, shown
 from windward.policy import SAMPLES, Policy
-from windward.space import Value
+from windward.space import Value, sectioned
 from windward.suggest.baselines import constant_left_out, plane_left_out
 from windward.suggest.checked import LEVEL, RANGE, CheckedTrial, Coverage, ModelCheck, edge
 from windward.suggest.outliers import outliers
@@ -142,10 +142,14 @@ def _dependences(seen: Trials, sizes: np.ndarray[tuple[int, ...], np.dtype[np.fl
     found: dict[str, Value] = {}
     for role, name, parameter in parameters:
         values = [getattr(trial, role)[name] for trial in seen.arrived]
-        if parameter.choices:
+        if name in seen.space.circles and role == "context":
+            labels, sections = sectioned(parameter, seen.space.circles[name], values)
+            group, chance = by_group(sizes, np.array(sections, dtype=np.int64))
+            where: Value = "" if group is None else labels[group]
+        elif parameter.choices:
             places = np.array([list(parameter.choices).index(value) for value in values], dtype=np.int64)
             group, chance = by_group(sizes, places)
-            where: Value = "" if group is None else parameter.choices[group]
+            where = "" if group is None else parameter.choices[group]
         else:
             slope, chance = by_number(sizes, np.array(values, dtype=np.float64))
             where = "high" if slope > 0.0 else "low"

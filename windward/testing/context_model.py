@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from windward.contexts import ContextModel, Contexts, Judging
-from windward.space import Space, Value
+from windward.space import Parameter, Space, Value
 from windward.testing.holding import even, require, require_own_randomness
 from windward.trials.records import Trial
 from windward.trials.trials import Trials
@@ -21,11 +21,11 @@ def check_context_model(model: ContextModel, space: Space, *, seed: int = 0) -> 
     """Hold a context model to its laws on a space, with nothing seen, with a little and with more.
 
     The points are finite, one column each, inside the declared bounds, whole where a context is a whole number, one choice
-    where it is a category; the weights are a distribution; the same generator gives the same points, and no other is drawn
-    from; every point agrees with what is given, and a context that is given whole is one point of weight one. Where nothing
-    has been seen and something has no bounds, the model may return None. It makes no more points than `most_points` says. A
-    `blind` model keeps that promise alone. The contexts that decisions are judged on (`judged`), where the model says, keep the
-    same laws, and what is unknown of their weights is drawn as distributions.
+    where it is a category, on its circle where it comes round; the weights are a distribution; the same generator gives the
+    same points, and no other is drawn from; every point agrees with what is given, and a context that is given whole is one
+    point of weight one. Where nothing has been seen and something has no bounds, the model may return None. It makes no more
+    points than `most_points` says. A `blind` model keeps that promise alone. The contexts that decisions are judged on
+    (`judged`), where the model says, keep the same laws, and what is unknown of their weights is drawn as distributions.
 
     >>> import windward as ww
     >>> space = ww.Space({"x": ww.Real(0, 1)}, {"demand": ww.Real(0, 9), "visits": ww.Integer(0, 5)})
@@ -77,6 +77,9 @@ def _legal(space: Space, point: Tensor) -> Tensor:
         if parameter.choices:
             chosen = int(point[columns].argmax())
             point[columns] = torch.eye(parameter.width, dtype=torch.float64)[chosen]
+        elif name in space.circles:
+            value = parameter.from_own(point[columns].numpy())
+            point[columns] = torch.from_numpy(parameter.to_own([value])[0])
         elif parameter.step == 1 and not parameter.log:
             point[columns] = point[columns].round()
     return point
@@ -120,8 +123,19 @@ def _check_points(model: ContextModel, space: Space, contexts: Contexts) -> None
         if parameter.choices:
             chosen = ((column == 0.0) | (column == 1.0)).all() and (column.sum(-1) == 1.0).all()
             require(chosen, f"{model!r} gave a point that is not one choice of {name!r}.")
+        elif name in space.circles:
+            _check_circle(f"{model!r} gave a point", name, parameter, column)
         elif parameter.step == 1 and not parameter.log:
             require((column == column.round()).all(), f"{model!r} gave a point where {name!r} is not a whole number.")
+
+
+def _check_circle(said: str, name: str, parameter: Parameter, column: Tensor) -> None:
+    """Points of a circle are those of the values that they stand for."""
+    values = [parameter.from_own(row) for row in column.numpy()]
+    there = torch.from_numpy(parameter.to_own(values))
+    room = ROUNDING * float(column.abs().max())
+    what = "is not on its circle" if parameter.continuous else "is not a whole number of its circle"
+    require((column - there).abs().max() <= room, f"{said} where {name!r} {what}.")
 
 
 def _check_given(model: ContextModel, space: Space, trials: Trials, seed: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from windward.basics.errors import SpaceError
-from windward.space import Parameter, Space, Value
+from windward.space import Circular, Parameter, Real, Space, Value
 from windward.space.parameters import Array
 from windward.testing.holding import even, require, require_error, require_json
 
@@ -23,7 +23,8 @@ NO_VALUES = (None, object(), [1.0], math.nan, math.inf)
 def check_parameter(parameter: Parameter, *, seed: int = 0) -> None:
     """Hold a parameter to its laws, as a decision and as a context; a number needs both bounds.
 
-    A number has one column and no choices, a category one column for each choice. `options` are points of the unit cube; of a
+    A number has one column and no choices, a category one column for each choice. What comes round, with a `period`, has two
+    columns and is only a context. `options` are points of the unit cube; of a
     number there are no more than asked for. Each stands for a value that is accepted. That value comes back from the unit
     cube, from its own units and from the text that a person types. `snap` moves a point of the cube to where its value is.
     What is no value is refused, and so is a number beyond the bounds. It goes to JSON and back.
@@ -32,9 +33,9 @@ def check_parameter(parameter: Parameter, *, seed: int = 0) -> None:
     >>> check_parameter(ww.Integer(1, 5))
     """
     require_json(parameter)
-    Space({"it": parameter}, {"seen": parameter})
-    category, bounds = bool(parameter.choices), parameter.own_bounds()
-    columns = len(parameter.choices) if category else 1
+    category, bounds, circle = bool(parameter.choices), parameter.own_bounds(), isinstance(parameter, Circular)
+    Space({"it": Real(0, 1) if circle else parameter}, {"seen": parameter})
+    columns = len(parameter.choices) if category else 2 if circle else 1
     said = f"{parameter!r}: a {'category' if category else 'number'} of {columns} columns"
     require(parameter.width == columns, f"{said} has width {parameter.width!r}.")
     require(len(bounds) == columns, f"{said} has {len(bounds)} own_bounds.")
@@ -86,7 +87,7 @@ def _check_snap(parameter: Parameter, unit: Array) -> None:
         np.allclose(there, snapped, rtol=0.0, atol=ROUNDING),
         f"{parameter!r}: snap does not move a point to the value that from_unit gives for the point.",
     )
-    if parameter.continuous:
+    if parameter.continuous and not isinstance(parameter, Circular):
         require(np.array_equal(snapped, unit), f"{parameter!r} is continuous, and snap moves a point inside the cube.")
 
 

@@ -10,7 +10,7 @@ from windward.objectives.protocol import Averaging
 from windward.present.plots.style import ADVERSE, QUIET, VALUE, faint, figure, graph_objects, plain
 from windward.present.plots.view import View, view
 from windward.present.snapshot import Source
-from windward.space.parameters import Value
+from windward.space import Value, sectioned
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -38,7 +38,7 @@ def contexts(study: Source) -> go.Figure:
             shown.add(trace.name)
             made.add_trace(trace, row=1, col=column)
         made.update_xaxes(title=plain(name), row=1, col=column)
-        if seen.space.context[name].choices:
+        if seen.space.context[name].choices or name in seen.space.circles:
             made.update_xaxes(type="category", row=1, col=column)
     made.update_yaxes(title="how likely", tickformat=".0%", rangemode="tozero", col=1)
     made.update_yaxes(tickformat=".0%", col=None)
@@ -64,15 +64,20 @@ def _panel(seen: View, name: str, guarded: bool) -> list[Any]:
         trial.context[name] for trial in seen.trials if name in trial.context and trial.context_source != "chosen"
     ]
     reference, adversary = seen.contexts.weights.tolist(), seen.adversary.tolist()
-    if parameter.choices:
-        labels = [plain(choice) for choice in parameter.choices]
-        share = [_mass(points, reference, choice) for choice in parameter.choices]
+    listed: Sequence[Value] = parameter.choices
+    if name in space.circles:  # in sections, so that none of them is an end
+        listed, places = sectioned(parameter, space.circles[name], points)
+        points = [listed[place] for place in places]
+        observed = [listed[place] for place in sectioned(parameter, space.circles[name], observed)[1]]
+    if listed:
+        labels = [plain(choice) for choice in listed]
+        share = [_mass(points, reference, choice) for choice in listed]
         bars = [go.Bar(x=labels, y=share, name="expected", marker={"color": faint(VALUE, 0.55)})]
         if observed:
-            counted = [sum(value == choice for value in observed) / len(observed) for choice in parameter.choices]
+            counted = [sum(value == choice for value in observed) / len(observed) for choice in listed]
             bars.append(_marks(go, labels, counted, "seen", QUIET, "line-ew-open"))
         if guarded:
-            worst = [_mass(points, adversary, choice) for choice in parameter.choices]
+            worst = [_mass(points, adversary, choice) for choice in listed]
             bars.append(_marks(go, labels, worst, "protected against", ADVERSE, "diamond"))
         return bars
     numbers = [float(value) for value in points]
