@@ -14,7 +14,7 @@ from bench_helpers import TOY, Silent, made_record, read, run
 from click.testing import CliRunner
 
 import windward as ww
-from windward.bench import compare, figures, metrics, records, runner, summary
+from windward.bench import compare, figures, metrics, provenance, records, runner, summary
 from windward.bench.experiment import Claim, Curve, Panel
 from windward.bench.experiments import experiment
 from windward.cli.main import main
@@ -51,6 +51,9 @@ def test_paired_differences_by_hand():
         ("level", 0.1, 1.0, "undecided"),
         ("level", 0.6, 1.0, "does not hold"),
         ("level", -1.0, -0.6, "does not hold"),
+        ("near", -0.4, 9.0, "holds"),
+        ("near", -0.6, 9.0, "undecided"),
+        ("near", -1.0, -0.6, "does not hold"),
     ],
 )
 def test_verdicts(relation, low, high, verdict):
@@ -76,7 +79,44 @@ def test_one_seed_decides_nothing_and_only_common_seeds_are_paired():
 
 def test_runs_of_a_quick_look_do_not_mix_with_the_others():
     rows = [made_record("SBO-KDE", 0, [1.0], rounds=1), made_record("SBO-KDE", 0, [1.0, 2.0])]
-    assert [record["rounds"] for record in compare.longest(rows)] == [2]
+    assert [record["rounds"] for record in compare.longest(TOY, rows)] == [2]
+
+
+def test_some_methods_may_have_fewer_rounds_at_full_size():
+    brief = replace(TOY, cases=(replace(TOY.cases[0], rounds=9, shorter={"Random": 2}),))
+    rows = [
+        made_record("SBO-KDE", 0, [0.0] * 9, rounds=9),
+        made_record("SBO-KDE", 1, [0.0] * 4, rounds=4),
+        made_record("Random", 0, [1.0, 2.0]),
+    ]
+    assert [(r["method"], r["rounds"]) for r in compare.longest(brief, rows)] == [("SBO-KDE", 9), ("Random", 2)]
+    assert [job.rounds for job in runner.sized(brief, runner.RunSettings(out=Path("x"), seeds=(0,)))[1]] == [9, 2]
+    # A panel of the first rounds shows both.
+    short = replace(TOY.panels[0], marks=(1, 2), upto=2)
+    runs = compare.runs_of(short, compare.longest(brief, rows))
+    assert {label: found.at for label, found in runs.items()} == {"SBO-KDE": (1, 2), "Random": (1, 2)}
+
+
+def test_how_many_seeds_would_decide():
+    """Gaps of mean 2 and deviation 1 lie across 0 with three seeds: t(n - 1) / sqrt(n) < 2 from n = 4 on (3.182 / 2)."""
+    gaps = np.array([1.0, 2.0, 3.0])
+    assert compare.seeds_needed(Claim("toy", "a", "b"), gaps, 0.0) == 4
+    assert compare.seeds_needed(Claim("toy", "a", "b", "level"), gaps, 1.9) > 100  # 0.1 from the band's edge
+    assert compare.seeds_needed(Claim("toy", "a", "b"), np.array([-1.0, 1.0]), 0.0) is None
+
+
+def test_where_a_record_comes_from(tmp_path, monkeypatch):
+    run(TOY, tmp_path, seeds=(0,), rounds=1, cases=("toy",), methods=("Random",))
+    (record,) = read(tmp_path)
+    assert record["commit"] == provenance.commit() and provenance.outdated(record) == []
+    old = record | {"began": "2026-11-01T00:00:00+00:00", "world": "huang2024"}
+    del old["commit"]
+    change = provenance.Change("2026-11-02T00:00", "a sign", ("huang2024",), ("Ran",))
+    monkeypatch.setattr(provenance, "CHANGES", (change,))
+    assert provenance.outdated(old) == provenance.since([record, old]) == [change]
+    assert provenance.outdated(old | {"method": "SBO-KDE"}) == provenance.outdated(old | {"world": "tay2024"}) == []
+    named, without = provenance.commits([record | {"commit": "abc"}, old])
+    assert named == ["abc"] and without == 1
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,8 @@
 A difference is paired: the same seed is the same world for both methods. Its interval is mean +- t * s / sqrt(n), t the 97.5 %
 quantile of Student's distribution with n - 1 degrees of freedom. A claimed order holds where the interval lies on its side of
 zero, does not hold where it lies on the other, and is undecided otherwise. Two methods are level where the interval lies
-within a fifth of their mean size around zero, not level where it lies outside.
+within a fifth of their mean size around zero, not level where it lies outside. The first is near the second where the interval
+lies above minus that fifth, not near where it lies below.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ Verdict: TypeAlias = Literal["holds", "does not hold", "undecided", "not run"]
 
 # Curves that differ by less than this share of their size are drawn upon each other: "about as good".
 LEVEL = 0.2
+# Nobody runs more seeds than this to decide a claim.
+MOST_SEEDS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +58,10 @@ class Runs:
 
 @dataclass(frozen=True)
 class Difference:
-    """How much better the first method is than the second, at a mark: the mean over pairs and its 95 % interval."""
+    """How much better the first method is than the second, at a mark: the mean over pairs and its 95 % interval.
+
+    `needed` is how many seeds would decide an undecided claim if mean and spread stayed as they are.
+    """
 
     claim: Claim
     mark: int
@@ -64,6 +70,7 @@ class Difference:
     low: float
     high: float
     verdict: Verdict
+    needed: int | None = None
 
 
 def of_experiment(experiment: Experiment, records: Iterable[Record]) -> list[Record]:
@@ -72,12 +79,26 @@ def of_experiment(experiment: Experiment, records: Iterable[Record]) -> list[Rec
     return [r for r in records if r["world"] == experiment.world and r["method"] in methods.get(r["problem"], ())]
 
 
-def longest(records: Sequence[Record]) -> list[Record]:
-    """Return, for each problem, the records with the most rounds: those of a quick look do not mix with the others."""
+def is_long(experiment: Experiment, record: Record) -> bool:
+    """Whether a record has all rounds of its method on its problem."""
+    case = experiment.case(record["problem"])
+    return bool(record["rounds"] >= experiment.rounds_of(case, record["method"]))
+
+
+def longest(experiment: Experiment, records: Sequence[Record]) -> list[Record]:
+    """Return, for each problem, the records of all rounds, else those with the most: sizes do not mix.
+
+    All rounds may be fewer for some methods.
+    """
     most: dict[str, int] = {}
+    long = {record["problem"] for record in records if is_long(experiment, record)}
     for record in records:
         most[record["problem"]] = max(most.get(record["problem"], 0), record["rounds"])
-    return [record for record in records if record["rounds"] == most[record["problem"]]]
+    return [
+        record
+        for record in records
+        if (is_long(experiment, record) if record["problem"] in long else record["rounds"] == most[record["problem"]])
+    ]
 
 
 def runs_of(panel: Panel, records: Sequence[Record]) -> dict[str, Runs]:
@@ -101,7 +122,8 @@ def runs_of(panel: Panel, records: Sequence[Record]) -> dict[str, Runs]:
             )
         values = np.array([rows[seed]["series"][series] for seed in seeds], dtype=np.float64)
         at = rows[seeds[0]].get("at") or range(1, values.shape[1] + 1)
-        found[curve.label] = Runs(curve, seeds, tuple(at), values)
+        shown = [place for place, mark in enumerate(at) if panel.upto is None or mark <= panel.upto]
+        found[curve.label] = Runs(curve, seeds, tuple(at[place] for place in shown), values[:, shown])
     return found
 
 
@@ -130,8 +152,23 @@ def difference(claim: Claim, panel: Panel, runs: Mapping[str, Runs]) -> Differen
     half = float(t.ppf(0.975, len(gaps) - 1) * gaps.std(ddof=1) / math.sqrt(len(gaps)))
     mean, place = float(gaps.mean()), (first.at.index(mark), second.at.index(mark))
     size = 0.5 * (abs(float(first.mean()[place[0]])) + abs(float(second.mean()[place[1]])))
-    verdict = judged(claim, mean - half, mean + half, LEVEL * size)
-    return Difference(claim, mark, len(gaps), mean, mean - half, mean + half, verdict)
+    margin = LEVEL * size
+    verdict = judged(claim, mean - half, mean + half, margin)
+    needed = seeds_needed(claim, gaps, margin) if verdict == "undecided" else None
+    return Difference(claim, mark, len(gaps), mean, mean - half, mean + half, verdict, needed)
+
+
+def seeds_needed(claim: Claim, gaps: Array, margin: float) -> int | None:
+    """Return how many seeds would bring the interval clear of what it lies across; None beyond `MOST_SEEDS`."""
+    from scipy.stats import t
+
+    mean, spread = float(gaps.mean()), float(gaps.std(ddof=1))
+    edges = {"ahead": (0.0,), "level": (-margin, margin), "near": (-margin,)}[claim.relation]
+    distance = min(abs(mean - edge) for edge in edges)
+    for count in range(len(gaps) + 1, MOST_SEEDS + 1):
+        if float(t.ppf(0.975, count - 1)) * spread < distance * math.sqrt(count):
+            return count
+    return None
 
 
 def judged(claim: Claim, low: float, high: float, margin: float) -> Verdict:
@@ -140,6 +177,8 @@ def judged(claim: Claim, low: float, high: float, margin: float) -> Verdict:
         if -margin <= low and high <= margin:
             return "holds"
         return "does not hold" if low > margin or high < -margin else "undecided"
+    if claim.relation == "near":
+        return "holds" if low >= -margin else "does not hold" if high < -margin else "undecided"
     if low > 0.0:
         return "holds"
     return "does not hold" if high < 0.0 else "undecided"

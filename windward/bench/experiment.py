@@ -33,7 +33,7 @@ class Case:
     """A problem to run: a name in the registry, or a function `(seed, data) -> Problem`.
 
     `delay` replaces the problem's. `methods` limits which of the experiment's are run on it; `rounds` replaces the
-    experiment's.
+    experiment's, `shorter` those of some methods, by name.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Case:
     delay: Callable[[torch.Generator], int | None] | None = None
     methods: tuple[str, ...] | None = None
     rounds: int | None = None
+    shorter: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -55,32 +56,48 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """Curves under one metric. `marks` are the rounds of its table; the last one decides claims."""
+    """Curves under one metric. `marks` are the rounds of its table; the last one decides claims.
+
+    `upto` is the last round that is shown of longer runs.
+    """
 
     title: str
     metric: Metric
     curves: tuple[Curve, ...]
     marks: tuple[int, ...]
+    upto: int | None = None
+
+
+Relation: TypeAlias = Literal["ahead", "level", "near"]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """In this panel, `first` is better than `second` by the paper ("ahead"), or about as good ("level")."""
+    """In this panel `first` is better than `second` by the paper ("ahead"), about as good ("level") or at least that ("near").
+
+    `said` is the place of the paper's own sentence with its deciding words. It is empty where the order is our reading of a
+    figure, or of a sentence that says less.
+    """
 
     panel: str
     first: str
     second: str
-    relation: Literal["ahead", "level"] = "ahead"
+    relation: Relation = "ahead"
+    said: str = ""
 
 
 @dataclass(frozen=True)
 class Published:
-    """Numbers the paper prints for a curve, by mark; `same_data` is False where other data stand in for the paper's."""
+    """Numbers the paper prints for a curve, by mark; `same_data` is False where other data stand in for the paper's.
+
+    `errors` are their standard errors where they are known; elsewhere a number counts as uncertain as the mean here.
+    """
 
     panel: str
     curve: str
     values: Mapping[int, float]
     same_data: bool = True
+    errors: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -141,6 +158,10 @@ class Experiment:
     def runs_on(self, case: Case) -> tuple[str, ...]:
         """Return the names of the methods that run on a case."""
         return tuple(self.methods) if case.methods is None else case.methods
+
+    def rounds_of(self, case: Case, method: str) -> int:
+        """Return the rounds of a method on a case."""
+        return case.shorter.get(method) or case.rounds or self.rounds
 
     def only(self, cases: Iterable[str] | None = None, methods: Iterable[str] | None = None) -> Experiment:
         """Return the experiment with some of its cases and methods alone; unknown names are refused."""

@@ -10,12 +10,14 @@ import os
 from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 
+from windward.basics.speech import counted
 from windward.bench import figures as drawing
-from windward.bench.compare import LEVEL, Difference, Verdict
+from windward.bench.compare import LEVEL, MOST_SEEDS, Difference, Verdict
 from windward.bench.experiment import Experiment, Record
 from windward.bench.experiments import experiments
 from windward.bench.findings import FILE, Findings
-from windward.bench.summary import number, span, table, tally
+from windward.bench.provenance import commits, outdated, since
+from windward.bench.summary import IN_WORDS, number, span, table, tally
 from windward.bench.verdicts import Reproduction, reproduction_of
 from windward.bench.watching import in_words
 
@@ -32,13 +34,19 @@ above zero, **does not hold** where it lies below, and is **undecided** where ze
 where the interval lies within {level} of the two methods' mean size around zero, does not hold where it lies outside that
 band, and is undecided otherwise. Where two methods are alike, one claim in forty comes out decided for each side by chance.
 
-An experiment **matches** where every claim that could be judged holds, **differs** where more do not hold than hold, is
-**undecided** where most are undecided, and matches **partly** otherwise. Where the paper claims no order its printed numbers
-are judged: one agrees if it is as near to the mean here as two means of as many seeds would be in 95 of 100 cases. Claims are
-the papers' own, read from their text; most of their results are curves, and they print few numbers. Full size is the paper's
-data and rounds; where fewer of its problems or seeds were run, the table says so, and the verdict is on those. What was run
-with fewer rounds or on other data is shown too; its verdict is **not run at full size**, as it says little of what the paper
-shows.
+An undecided claim says how many seeds would decide it if mean and spread stayed what they are. *First as good at least as
+second* holds where the interval lies above minus that band.
+
+Each claim says whose it is: the paper's own sentence, with its place and the words that decide, or **our reading** of a figure
+or of a sentence that says less. An experiment **matches** where every claim that could be judged holds, **differs** where more
+do not hold than hold, is **undecided** where most are undecided, and matches **partly** otherwise.
+
+A printed number agrees if it lies within t sqrt(e² + s²) of the mean here, s the standard error here and e the one the paper
+prints. Where it prints none, its mean counts as uncertain as ours. Where the paper claims no order, the printed numbers decide.
+
+Full size is the paper's data and rounds; where fewer of its problems or seeds were run, the table says so, and the verdict is
+on those. What was run with fewer rounds or on other data stands in a table of its own, without a verdict. Records made before
+a change that could alter them are marked **before a change**, with the change, until they are made again.
 """
 UNSAID = "_Nothing has been written about what does not hold here yet._"
 
@@ -86,7 +94,7 @@ def _opening(reproductions: Sequence[Reproduction], findings: Findings, again: s
         "# The papers' experiments, run again",
         "",
         f"{len(unique)} runs{when}, {in_words(seconds)} of computing summed over runs. {findings.machine} "
-        f"{'; '.join(versions)}.",
+        f"{'; '.join(versions)}. {_commits(unique)}",
         "",
         f"This page is made from the records in `{again}` and from what people wrote in its `{FILE}`:",
         "",
@@ -106,26 +114,60 @@ def _versions(record: Record) -> str:
     return f"windward {found['windward']}, Python {found['python']}, torch {found['torch']}"
 
 
+def _commits(records: Sequence[Record]) -> str:
+    named, without = commits(records)
+    told = f"Commits: {', '.join(named)}." if named else ""
+    older = f"{counted(without, 'record')} from before commits were recorded." if without else ""
+    return " ".join(part for part in (told, older) if part)
+
+
 def _summary(reproductions: Iterable[Reproduction]) -> list[str]:
+    every = list(reproductions)
     lines = [
         "## Summary",
         "",
-        "| experiment | source | run here | computing | claims: hold / do not / undecided | verdict |",
-        "| --- | --- | --- | ---: | :---: | --- |",
+        "Claims are counted as hold / do not / undecided.",
+        "",
+        "| experiment | source | run here | computing | the paper's sentences | our readings | printed numbers | verdict |",
+        "| --- | --- | --- | ---: | :---: | :---: | :---: | --- |",
+    ]
+    for reproduction in every:
+        if not reproduction.full:
+            continue
+        found = reproduction.experiment
+        cells = [f"[{found.name}](#{found.name})", found.source, _size(reproduction), _computing(reproduction)]
+        cells += [_counts(reproduction, own=True), _counts(reproduction, own=False), _agreeing(reproduction)]
+        mark = ", before a change" if since(reproduction.records) else ""
+        lines.append("| " + " | ".join([*cells, f"**{reproduction.word}**{mark}"]) + " |")
+    return [*lines, "", *_smaller([one for one in every if not one.full])]
+
+
+def _smaller(reproductions: Sequence[Reproduction]) -> list[str]:
+    """Return a table of what was not run at full size: what was run of it, and no verdict."""
+    if not reproductions:
+        return []
+    lines = [
+        "## Not run at full size",
+        "",
+        "| experiment | source | run here | computing |",
+        "| --- | --- | --- | ---: |",
     ]
     for reproduction in reproductions:
         found = reproduction.experiment
-        counts = " / ".join(str(reproduction.count(verdict)) for verdict in ("holds", "does not hold", "undecided"))
-        judged = reproduction.count("not run") < len(reproduction.claims)
-        if found.claims:
-            shown = counts if judged else ""
-        else:
-            agreeing = sum(entry.agrees for entry in reproduction.agreements)
-            shown = f"{agreeing} of {len(reproduction.agreements)} numbers agree" if reproduction.agreements else ""
-            shown = "" if found.timing else shown
-        cells = [f"[{found.name}](#{found.name})", found.source, _size(reproduction), _computing(reproduction), shown]
-        lines.append("| " + " | ".join([*cells, f"**{reproduction.word}**"]) + " |")
+        size = _size(reproduction) or "not run"
+        lines.append(f"| [{found.name}](#{found.name}) | {found.source} | {size} | {_computing(reproduction)} |")
     return [*lines, ""]
+
+
+def _counts(reproduction: Reproduction, *, own: bool) -> str:
+    counts = [reproduction.count(verdict, own=own) for verdict in ("holds", "does not hold", "undecided")]
+    return " / ".join(map(str, counts)) if any(counts) else ""
+
+
+def _agreeing(reproduction: Reproduction) -> str:
+    if reproduction.experiment.timing or not reproduction.agreements:
+        return ""
+    return f"{reproduction.agreeing} of {len(reproduction.agreements)} agree"
 
 
 def _size(reproduction: Reproduction) -> str:
@@ -140,12 +182,20 @@ def _seeds_and_rounds(reproduction: Reproduction) -> str:
     found, records = reproduction.experiment, reproduction.records
     seeds, rounds = len({r["seed"] for r in records}), span(sorted({r["rounds"] for r in records}))
     size = f"{seeds} of {len(found.seeds)} seeds, {rounds} rounds"
-    return size if reproduction.full else f"{size} of {span(_full_rounds(found, {r['problem'] for r in records}))}"
+    ran = {(record["problem"], record["method"]) for record in records}
+    return size if reproduction.full else f"{size} of {span(_full_rounds(found, ran))}"
 
 
-def _full_rounds(experiment: Experiment, problems: Container[str]) -> list[int]:
-    """Return the rounds of the paper for some problems, one number or several."""
-    return sorted({case.rounds or experiment.rounds for case in experiment.cases if case.name in problems})
+def _full_rounds(experiment: Experiment, runs: Container[tuple[str, str]]) -> list[int]:
+    """Return the rounds of the paper for some methods on some problems, one number or several."""
+    return sorted(
+        {
+            experiment.rounds_of(case, method)
+            for case in experiment.cases
+            for method in experiment.runs_on(case)
+            if (case.name, method) in runs
+        }
+    )
 
 
 def _computing(reproduction: Reproduction) -> str:
@@ -167,7 +217,12 @@ def _section(reproduction: Reproduction, findings: Findings, pictures: Path) -> 
     if not reproduction.records:
         lines += ["Not run here yet.", "", f"    windward bench run {found.name}", ""]
     else:
-        lines += [f"Verdict: **{reproduction.word}**{_why(reproduction)}.", "", *_beside(reproduction)]
+        lines += [
+            f"Verdict: **{reproduction.word}**{_why(reproduction)}.",
+            "",
+            *_before(reproduction),
+            *_beside(reproduction),
+        ]
         if found.notes:
             lines += [found.notes, ""]
         if _has_figure(reproduction):
@@ -182,12 +237,23 @@ def _section(reproduction: Reproduction, findings: Findings, pictures: Path) -> 
 
 def _why(reproduction: Reproduction) -> str:
     judged = [entry for entry in reproduction.claims if entry.verdict != "not run"]
+    own = sum(bool(entry.claim.said) for entry in judged)
+    parts = []
     if judged:
-        return f" (claims judged: {len(judged)}; {tally(judged)})"
-    if reproduction.experiment.timing or not reproduction.agreements:
-        return ""
-    agreeing = sum(entry.agrees for entry in reproduction.agreements)
-    return f" ({agreeing} of {len(reproduction.agreements)} printed numbers agree)"
+        parts.append(f"claims judged: {len(judged)}, {own} of them the paper's own sentences; {tally(judged)}")
+    if reproduction.agreements and not reproduction.experiment.timing:
+        parts.append(f"{reproduction.agreeing} of {len(reproduction.agreements)} printed numbers agree")
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _before(reproduction: Reproduction) -> list[str]:
+    """Return what changed since these records were made."""
+    changes = since(reproduction.records)
+    if not changes:
+        return []
+    old = sum(bool(outdated(record)) for record in reproduction.records)
+    words = "; ".join(f"{change.what} ({change.since[:10]})" for change in changes)
+    return [f"**Before a change:** {old} of {counted(len(reproduction.records), 'run')} were made before: {words}.", ""]
 
 
 def _beside(reproduction: Reproduction) -> list[str]:
@@ -205,7 +271,7 @@ def _beside(reproduction: Reproduction) -> list[str]:
         ("seeds", str(len(found.seeds)), f"{len(seeds)} ({span(seeds)})"),
         (
             "rounds",
-            span(_full_rounds(found, [case.name for case in found.cases])),
+            span(_full_rounds(found, wanted)),
             span(sorted({record["rounds"] for record in records})),
         ),
         ("runs", str(len(wanted) * len(found.seeds)), str(len(records))),
@@ -249,17 +315,16 @@ def _folded(title: str, lines: Sequence[str]) -> list[str]:
 def _claim_table(entries: Sequence[Difference]) -> list[str]:
     if not entries:
         return []
-    lines = ["| panel | claim | round | pairs | advantage | verdict |", "| --- | --- | ---: | ---: | ---: | --- |"]
+    lines = ["| panel | claim | said | round | pairs | advantage | verdict |"]
+    lines.append("| --- | --- | --- | ---: | ---: | ---: | --- |")
     for entry in entries:
-        words = f"{entry.claim.first} {_relation(entry)} {entry.claim.second}"
+        words = f"{entry.claim.first} {IN_WORDS[entry.claim.relation]} {entry.claim.second}"
+        said = entry.claim.said or "our reading"
         gap = f"{number(entry.mean, 3)} [{number(entry.low, 3)}, {number(entry.high, 3)}]" if entry.pairs > 1 else ""
         verdict = f"**{entry.verdict}**" if entry.verdict == "does not hold" else entry.verdict
-        lines.append(f"| {entry.claim.panel} | {words} | {entry.mark} | {entry.pairs} | {gap} | {verdict} |")
+        verdict += _seeds(entry)
+        lines.append(f"| {entry.claim.panel} | {words} | {said} | {entry.mark} | {entry.pairs} | {gap} | {verdict} |")
     return [*lines, ""]
-
-
-def _relation(entry: Difference) -> str:
-    return "ahead of" if entry.claim.relation == "ahead" else "level with"
 
 
 def _numbers(reproduction: Reproduction) -> list[str]:
@@ -267,3 +332,10 @@ def _numbers(reproduction: Reproduction) -> list[str]:
     if len(reproduction.shown) <= MOST_PANELS or reproduction.experiment.published:
         return lines
     return _folded(f"Numbers of the {len(reproduction.shown)} panels", lines)
+
+
+def _seeds(entry: Difference) -> str:
+    """Return what an undecided claim would need."""
+    if entry.verdict != "undecided" or entry.pairs < 2:
+        return ""
+    return f", {entry.needed:,} seeds would decide it" if entry.needed else f", more than {MOST_SEEDS:,} seeds needed"

@@ -28,6 +28,7 @@ from windward.bench.problem import Problem
 from windward.bench.problems import entry
 from windward.bench.problems import problem as registered
 from windward.bench.problems.registry import DATA_VARIABLE
+from windward.bench.provenance import commit
 from windward.feedback import Censoring
 from windward.objectives.protocol import Objective
 from windward.policy import Policy
@@ -211,6 +212,7 @@ def run_one(
         "rounds": rounds,
         "stand_in": stand_in(case, data, substitutes),
         "versions": versions(),
+        "commit": commit(),
         "threads": torch.get_num_threads(),
         "began": datetime.now(UTC).isoformat(timespec="seconds"),
     }

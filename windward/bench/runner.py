@@ -116,7 +116,7 @@ def sized(experiment: Experiment, settings: RunSettings) -> tuple[Experiment, li
     seeds = settings.seeds or (experiment.seeds[: quick.seeds] if settings.quick else experiment.seeds)
     default = quick.rounds if settings.quick else None
     jobs = [
-        Job(case.name, method, seed, settings.rounds or default or case.rounds or experiment.rounds)
+        Job(case.name, method, seed, settings.rounds or default or experiment.rounds_of(case, method))
         for seed in seeds
         for case in chosen.cases
         for method in chosen.runs_on(case)

@@ -20,7 +20,7 @@ from windward.bench.compare import (
     of_experiment,
     runs_of,
 )
-from windward.bench.experiment import Experiment, Panel, Record
+from windward.bench.experiment import Experiment, Panel, Record, Relation
 from windward.bench.experiments import experiments
 from windward.bench.watching import in_words
 
@@ -30,7 +30,7 @@ def write_report(records: Sequence[Record], folder: Path, *, figures: bool = Tru
     pages = []
     for experiment in experiments().values():
         extended = with_strangers(experiment, records)
-        own = longest(of_experiment(extended, records))
+        own = longest(extended, of_experiment(extended, records))
         if own:
             folder.mkdir(parents=True, exist_ok=True)
             pages.append(write_page(extended, own, folder, figures=figures))
@@ -82,11 +82,12 @@ def heading(experiment: Experiment, records: Sequence[Record]) -> list[str]:
         for method in experiment.runs_on(case)
         for seed in experiment.seeds
     }
-    full_rounds = {case.name: case.rounds or experiment.rounds for case in experiment.cases}
+    known = {case.name: case for case in experiment.cases}
     full = {
         (record["problem"], record["method"], record["seed"])
         for record in records
-        if record["rounds"] >= full_rounds.get(record["problem"], experiment.rounds)
+        if record["problem"] in known
+        and record["rounds"] >= experiment.rounds_of(known[record["problem"]], record["method"])
     }
     versions = sorted({f"windward {r['versions']['windward']}, torch {r['versions']['torch']}" for r in records})
     size = "the paper's full size" if wanted <= full else f"{len(wanted & full)} of the paper's {len(wanted)} runs"
@@ -147,7 +148,7 @@ def comparisons(experiment: Experiment, shown: Sequence[tuple[Panel, Mapping[str
     for entry in judged:
         claim = entry.claim
         interval = f"{number(entry.mean)} [{number(entry.low)}, {number(entry.high)}]" if entry.pairs > 1 else ""
-        words = f"{claim.first} {'ahead of' if claim.relation == 'ahead' else 'level with'} {claim.second}"
+        words = f"{claim.first} {IN_WORDS[claim.relation]} {claim.second}"
         lines.append(f"| {claim.panel} | {words} | {entry.mark} | {entry.pairs} | {interval} | {entry.verdict} |")
     unseen = f" Methods or problems of {len(missing)} more were not run." if missing else ""
     return [*lines, "", f"Of {len(judged)} claims: {tally(judged)}.{unseen}", ""]
@@ -171,6 +172,7 @@ def tally(found: Sequence[Difference]) -> str:
     )
 
 
+IN_WORDS: dict[Relation, str] = {"ahead": "ahead of", "level": "level with", "near": "as good at least as"}
 VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "undecided", "not run")
 MANY: dict[Verdict, str] = {
     "holds": "hold",

@@ -2,8 +2,8 @@
 
 A claim is judged in `windward.bench.compare`. An experiment *matches* where every judged claim holds, *differs* where more do
 not hold than hold, is *undecided* where most are undecided, and matches *partly* otherwise. Without claims its published
-numbers are judged: one agrees where it lies within sqrt(2) t s / sqrt(n) of the mean here, which takes the paper's
-mean to be as uncertain as ours. Seconds are another machine's and have no verdict.
+numbers are judged: one agrees where it lies within t sqrt(e^2 + s^2 / n) of the mean here, e its printed standard error; where
+none is printed, the paper's mean counts as uncertain as ours. Seconds are another machine's and have no verdict.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from windward.bench.compare import Difference, Runs, Verdict, longest, of_experiment, runs_of
+from windward.bench.compare import Difference, Runs, Verdict, is_long, longest, of_experiment, runs_of
 from windward.bench.experiment import Experiment, Panel, Record
 from windward.bench.summary import claimed
 
@@ -52,9 +52,14 @@ class Reproduction:
         """Whether what was run has the paper's data and rounds; of how many of its problems and seeds, the page says."""
         return bool(self.records) and all(_is_full(self.experiment, record) for record in self.records)
 
-    def count(self, verdict: Verdict) -> int:
-        """Return how many claims have this verdict."""
-        return sum(entry.verdict == verdict for entry in self.claims)
+    def count(self, verdict: Verdict, *, own: bool | None = None) -> int:
+        """Return how many claims have this verdict; `own`: of the paper's own sentences alone, or of our readings alone."""
+        return sum(entry.verdict == verdict and (own is None or bool(entry.claim.said) == own) for entry in self.claims)
+
+    @property
+    def agreeing(self) -> int:
+        """How many published numbers agree."""
+        return sum(entry.agrees for entry in self.agreements)
 
     @property
     def word(self) -> Word:
@@ -70,8 +75,7 @@ class Reproduction:
     def _judged(self) -> Word:
         if self.experiment.claims:
             return in_a_word(*(self.count(verdict) for verdict in ("holds", "does not hold", "undecided")))
-        agreeing = sum(entry.agrees for entry in self.agreements)
-        return in_a_word(agreeing, len(self.agreements) - agreeing, 0)
+        return in_a_word(self.agreeing, len(self.agreements) - self.agreeing, 0)
 
 
 def in_a_word(holding: int, failing: int, open: int) -> Word:
@@ -99,10 +103,10 @@ def _sizes(experiment: Experiment, records: Sequence[Record]) -> Iterator[list[R
     """Yield the records of the full size, then smaller and smaller ones: sizes never mix."""
     full = [record for record in records if _is_full(experiment, record)]
     if full:
-        yield longest(full)
+        yield longest(experiment, full)
     rest = [record for record in records if not _is_full(experiment, record)]
     while rest:
-        part = longest(rest)
+        part = longest(experiment, rest)
         yield part
         taken = {id(record) for record in part}
         rest = [record for record in rest if id(record) not in taken]
@@ -120,7 +124,7 @@ def _reproduction(experiment: Experiment, records: list[Record]) -> Reproduction
 def _is_full(experiment: Experiment, record: Record) -> bool:
     if record.get("stand_in"):  # other data
         return False
-    return bool(record["rounds"] >= (experiment.case(record["problem"]).rounds or experiment.rounds))
+    return is_long(experiment, record)
 
 
 def _agreements(experiment: Experiment, shown: Sequence[tuple[Panel, Mapping[str, Runs]]]) -> list[Agreement]:
@@ -135,7 +139,8 @@ def _agreements(experiment: Experiment, shown: Sequence[tuple[Panel, Mapping[str
             if mark not in runs.at:
                 continue
             place = runs.at.index(mark)
-            half = math.sqrt(2.0) * float(t.ppf(0.975, len(runs.seeds) - 1) * runs.error()[place])
+            own = float(runs.error()[place])
+            half = float(t.ppf(0.975, len(runs.seeds) - 1)) * math.hypot(own, entry.errors.get(mark, own))
             mean = float(runs.mean()[place])
             if math.isfinite(mean):
                 result.append(Agreement(entry.panel, entry.curve, mark, value, mean, half))

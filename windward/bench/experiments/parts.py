@@ -16,15 +16,21 @@ from windward.contexts import Known
 LEAST_WEIGHT = 1e-7
 
 
-def ahead(panels: Iterable[str], first: Iterable[str], second: Iterable[str]) -> tuple[Claim, ...]:
-    """Return the claims that each of `first` is better than each of `second`, in each panel."""
+def ahead(panels: Iterable[str], first: Iterable[str], second: Iterable[str], said: str = "") -> tuple[Claim, ...]:
+    """Return the claims that each of `first` is better than each of `second`, in each panel; `said` as in `Claim`."""
     firsts, seconds = tuple(first), tuple(second)
-    return tuple(Claim(panel, one, other) for panel in panels for one in firsts for other in seconds)
+    return tuple(Claim(panel, one, other, said=said) for panel in panels for one in firsts for other in seconds)
 
 
-def level(panels: Iterable[str], first: str, second: str) -> tuple[Claim, ...]:
+def level(panels: Iterable[str], first: str, second: str, said: str = "") -> tuple[Claim, ...]:
     """Return the claims that two methods are about as good, in each panel."""
-    return tuple(Claim(panel, first, second, "level") for panel in panels)
+    return tuple(Claim(panel, first, second, "level", said) for panel in panels)
+
+
+def near(panels: Iterable[str], first: str, others: Iterable[str], said: str = "") -> tuple[Claim, ...]:
+    """Return the claims that a method is as good as each of the others at least, in each panel."""
+    names = tuple(others)
+    return tuple(Claim(panel, first, other, "near", said) for panel in panels for other in names)
 
 
 def told(problem: Problem, elsewhere: int = 0) -> Known:

@@ -79,13 +79,16 @@ def compared(title: str, case: str, names: Iterable[str], metric: Metric, marks:
     return Panel(title=title, metric=metric, marks=marks, curves=tuple(Curve(name, case, name) for name in names))
 
 
-def pairs(title: str, names: tuple[str, ...]) -> tuple[Claim, ...]:
+def pairs(title: str, names: tuple[str, ...], said: str = "") -> tuple[Claim, ...]:
     """Return the claim that the last of the methods, the censored one, is ahead of the others."""
-    return ahead([title], [names[-1]], names[:-1])
+    return ahead([title], [names[-1]], names[:-1], said)
 
 
 DELAYS = {"Poisson(10)": Sooner(Poisson(MEAN)), "fixed 10": Sooner(Fixed(MEAN))}
 
+LARGER, SMALLER = 'Sec. 6.1: "larger delays"', 'Sec. 6.1: "achieves smaller simple regret"'
+TUNED = 'Sec. 6.2: "consistently outperform the corresponding baselines"'
+LATER = 'Sec. 6.3: "smaller regrets than the other baselines"'
 PATIENCES = (5, 10, 20, 40)
 SYNTHETIC = "gp-1"
 
@@ -143,12 +146,12 @@ FIGURE_1 = Experiment(
         compared("(d) fixed 10", "fixed 10", UCB, RECEIVED_REGRET),
     ),
     claims=(
-        Claim("(a) by delay, m twice its mean", "mean 5", "mean 10"),
-        Claim("(a) by delay, m twice its mean", "mean 10", "mean 20"),
-        Claim("(b) by patience, Poisson(10)", "m = 20", "m = 5"),
-        Claim("(b) by patience, Poisson(10)", "m = 20", "m = 40", "level"),
-        *pairs("(c) Poisson(10)", UCB),
-        *pairs("(d) fixed 10", UCB),
+        Claim("(a) by delay, m twice its mean", "mean 5", "mean 10", said=LARGER),
+        Claim("(a) by delay, m twice its mean", "mean 10", "mean 20", said=LARGER),
+        Claim("(b) by patience, Poisson(10)", "m = 20", "m = 5"),  # "overly small", Sec. 6.1, has no number
+        Claim("(b) by patience, Poisson(10)", "m = 20", "m = 40", "level", 'Sec. 6.1: "comparable performances"'),
+        *pairs("(c) Poisson(10)", UCB, SMALLER),
+        *pairs("(d) fixed 10", UCB, SMALLER),
     ),
     notes="The means of (a) and the patiences of (b) are read from the text as far as it names them (m = 20 and 40). "
     + OTHERWISE,
@@ -210,7 +213,7 @@ def tuning_claims(model: str) -> tuple[Claim, ...]:
         claim
         for kind, names in (("UCB", UCB), ("TS", THOMPSON))
         for delay in DELAYS
-        for claim in pairs(f"{model}, {kind}, {delay}", names)
+        for claim in pairs(f"{model}, {kind}, {delay}", names, TUNED)
     )
 
 
@@ -271,7 +274,7 @@ FIGURE_4 = Experiment(
         claim
         for case in CONTEXTUAL
         for kind, names in (("UCB", UCB), ("TS", THOMPSON))
-        for claim in pairs(f"{case.name}, {kind}", names)
+        for claim in pairs(f"{case.name}, {kind}", names, LATER)
     ),
     notes=OTHERWISE,
     quick=Quick(2, 60, cases=("Multi-task",), methods=("GP-UCB", "GP-UCB-SDF", "GP-TS-SDF")),
