@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from windward import ArgumentError, IncompatibleError, papers
 
 TV, CHI, MMD = ww.TotalVariation(), ww.ChiSquare(), ww.MMD(0.5)
 DIVERGENCES: tuple[Any, ...] = (TV, CHI, ww.KullbackLeibler(), MMD, ww.Wasserstein())
+NOT_HALF_LIVES = (0, "soon", timedelta(0), -1.0, NAN, True, "0 days", "9999 weeks 1", f"{10**9} weeks", PAIR)
 PLACES = ww.Contexts.uniform(torch.tensor([[0.0], [0.5], [1.0]]))
 F = torch.tensor([1.0, 2.0, 3.0])
 P = torch.tensor([0.2, 0.3, 0.5])
@@ -255,6 +257,8 @@ OBJECTIVES: list[Row] = [
     *numbers("MicheliWidth.noise", lambda v: ww.MicheliWidth(1.0, v), None, -1),
     *numbers("MicheliWidth.risk", lambda v: ww.MicheliWidth(1.0, 0.1, v), None, 0, 1.5),
     *wholes("Empirical.elsewhere", ww.Empirical, None, -1),
+    *words("Empirical.half_life", lambda v: ww.Empirical(half_life=v), *NOT_HALF_LIVES),
+    *words("KernelDensity.half_life", lambda v: ww.KernelDensity(half_life=v), *NOT_HALF_LIVES[:3]),
     *wholes("KernelDensity.elsewhere", lambda v: ww.KernelDensity(8, v), None, -1),
     *numbers("GaussianProcess.refit", lambda v: ww.GaussianProcess(refit=v), None, -0.1),
     *words("GaussianProcess.tasks", lambda v: ww.GaussianProcess(tasks=v), 1, "yes", None, PAIR),

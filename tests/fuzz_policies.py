@@ -71,14 +71,18 @@ def _context_model(chance: Random, space: Space) -> Any:
     return chance.choice(
         (
             ww.NoContext,
-            lambda: ww.Empirical(elsewhere),
-            lambda: ww.KernelDensity(chance.randint(1, 16), elsewhere),
+            lambda: ww.Empirical(elsewhere, _half_life(chance)),
+            lambda: ww.KernelDensity(chance.randint(1, 16), elsewhere, _half_life(chance)),
             lambda: ww.KernelDensity(12),
             lambda: ww.Box(chance.choice((0.0, 1.0, 2.0)), chance.randint(1, 12)),
             lambda: ww.Grid(chance.randint(1, 12)),
             lambda: _known(chance, space),
         )
     )()
+
+
+def _half_life(chance: Random) -> Any:
+    return chance.choice((None, None, "learnt", 0.1, 7, "30 days", timedelta(seconds=1)))
 
 
 def _known(chance: Random, space: Space) -> ww.Known:

@@ -23,6 +23,7 @@ COUNTS = ww.Space({"x": ww.Real(0, 1)}, {"visits": ww.Integer(0, 20)})
 NONE = ww.Space({"x": ww.Real(0, 1)})
 
 MODELS = [ww.Empirical(), ww.KernelDensity(), ww.KernelDensity(64), ww.Box(), ww.Box(2.0, 100), ww.Grid(), ww.Grid(9)]
+MODELS += [ww.Empirical(half_life=3), ww.KernelDensity(half_life="learnt"), ww.KernelDensity(64, half_life="2 days")]
 
 # Of one context, and of none.
 OTHERS = [

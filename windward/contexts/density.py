@@ -85,15 +85,21 @@ def space_filling_order(points: Tensor) -> Tensor:
     return code.argsort()
 
 
-def mixture_quantiles(centres: Tensor, weights: Tensor, width: float, count: int) -> Tensor:
-    """Return the quantiles at (i + 1/2) / count of a mixture of normals of one `width`; `"count"`.
+def mixture_quantiles(centres: Tensor, weights: Tensor, width: float | Tensor, count: int) -> Tensor:
+    """Return the quantiles at (i + 1/2) / count of a mixture of normals of one `width`, or of one each; `"count"`.
 
     A table of its distribution function brackets each, Newton's method inside the bracket finds it, bisection where
     Newton would leave.
     """
+    widest = float(width.max()) if isinstance(width, Tensor) else width
     nodes = torch.linspace(
-        float(centres.min()) - 6.0 * width, float(centres.max()) + 6.0 * width, max(512, 4 * count), dtype=torch.float64
+        float(centres.min()) - 6.0 * widest,
+        float(centres.max()) + 6.0 * widest,
+        max(512, 4 * count),
+        dtype=torch.float64,
     )
+    # One width is divided by at the end, as ever: the last bits of recorded suggestions depend on it.
+    heights, last = (weights / width, 1.0) if isinstance(width, Tensor) else (weights, width)
 
     def in_blocks(function: Callable[[Tensor], Tensor], c: Tensor) -> Tensor:
         return torch.cat([function(some) for some in torch.split(c, max(1, BLOCK // len(centres)))])
@@ -102,8 +108,8 @@ def mixture_quantiles(centres: Tensor, weights: Tensor, width: float, count: int
         return in_blocks(lambda some: torch.special.ndtr((some[:, None] - centres) / width) @ weights, c)
 
     def density(c: Tensor) -> Tensor:
-        height = in_blocks(lambda some: torch.exp(-0.5 * ((some[:, None] - centres) / width).square()) @ weights, c)
-        return height / (width * math.sqrt(2.0 * math.pi))
+        height = in_blocks(lambda some: torch.exp(-0.5 * ((some[:, None] - centres) / width).square()) @ heights, c)
+        return height / (last * math.sqrt(2.0 * math.pi))
 
     targets = (torch.arange(count, dtype=torch.float64) + 0.5) / count
     table = below(nodes)

@@ -6,10 +6,10 @@ weights are unknown:
 
     weights ~ Dirichlet(g w_1, ..., g w_t, 1/m, ..., 1/m),   g = n - 4,   n = 1 / sum w_i^2
 
-w_i is the weight of a seen context, 1/t unless a part of the context is given; n is how many contexts the weights are
-worth. The last m points are spread over where contexts may be. They have one context's mass together: what has not been
-seen may yet come. Four contexts fewer than were seen: with a mass of one each, 90 % intervals of an average held 85 to 89 %
-of the time.
+w_i is the weight of a seen context, 1/t unless a part of the context is given or older ones count less; n is how many
+contexts the weights are worth. The last m points are spread over where contexts may be. They have one context's mass
+together: what has not been seen may yet come. Four contexts fewer than were seen: with a mass of one each, 90 % intervals of
+an average held 85 to 89 % of the time.
 
 Contexts without declared bounds may come far outside those seen. Of t contexts the largest is as far out as comes once in t;
 what comes once in a few times t lies farther by multiples of how far the largest lies beyond a tenth of them. So
@@ -39,12 +39,19 @@ MOST_SEEN = 1024
 
 
 def seen_and_unseen(
-    space: Space, seen: Tensor, given: Given, *, elsewhere: int = 0, far: bool = False
+    space: Space,
+    seen: Tensor,
+    given: Given,
+    weights: Tensor | None = None,
+    *,
+    elsewhere: int = 0,
+    far: bool = False,
 ) -> Contexts | None:
     """Return the contexts seen, `"t k"`, and points where others may come, with what is unknown of their weights.
 
-    With `elsewhere` these points are as many as there are places where an adversary may put mass: the same ones. Otherwise
-    `far` spreads them over the tails that were not seen. None where nothing was seen and no bounds are declared.
+    `weights` `"t"` say how much the seen ones count, given what is given; all alike where they are left out. With `elsewhere`
+    the others are as many as there are places where an adversary may put mass: the same ones. Otherwise `far` spreads them
+    over the tails that were not seen. None where nothing was seen and no bounds are declared.
     """
     if given.complete:
         return Contexts.uniform(given.values[None, :])
@@ -58,7 +65,7 @@ def seen_and_unseen(
     others = torch.full((count,), UNSEEN_MASS / count, dtype=torch.float64)
     if len(seen) == 0:
         return with_unknown(unseen, others)
-    mass = masses(conditional_weights(space, seen, given))
+    mass = masses(conditional_weights(space, seen, given) if weights is None else weights)
     points, mass = _gathered(torch.where(given.known, given.values, seen), mass)
     return with_unknown(torch.cat([points, unseen]), torch.cat([mass, others]))
 

@@ -20,8 +20,9 @@ from windward.basics.budget import BLOCK, Need, Sizes
 from windward.basics.errors import IncompatibleError
 from windward.basics.speech import shown
 from windward.contexts.circle import arcs, lone_circle, moved, on_circle, phases_of, regular
-from windward.contexts.density import bandwidths, conditional_weights, mixture_quantiles, space_filling_order
+from windward.contexts.density import conditional_weights, mixture_quantiles, space_filling_order
 from windward.contexts.judged import UNSEEN_MASS, masses, seen_and_unseen, with_unknown
+from windward.contexts.memory import LEARNT, HalfLife, Recall, checked_half_life, recall
 from windward.contexts.weighted import (
     Contexts,
     merged,
@@ -61,13 +62,19 @@ class Empirical:
     Before the first, evenly over where contexts may be. Given a part of the context, the seen ones are weighted by how near
     they are to it (see `conditional_weights`); those that cannot happen any more are left out. `elsewhere` points of weight
     zero, the same in every round, say where else an adversary may put mass: evenly over where contexts may be.
+
+    With a `half_life` older contexts count less, and the oldest not at all: after that many further contexts, or that much
+    time (a timedelta, or a text such as `"30 days"`), a context counts half. `"learnt"` chooses by how well each half-life,
+    or none, would have predicted the contexts so far (`contexts/memory.py`).
     """
 
     elsewhere: int = 0
+    half_life: HalfLife = None
     blind: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         arguments.whole("Empirical", "elsewhere", self.elsewhere, low=0)
+        object.__setattr__(self, "half_life", checked_half_life("Empirical", self.half_life))
 
     def most_points(self, space: Space, seen: int) -> int:
         """Return how many contexts it makes at most: one for each seen, and those elsewhere."""
@@ -82,18 +89,23 @@ class Empirical:
         seen = trials.seen_contexts
         if given.complete or len(seen) == 0:
             return uniform_over_reach(space, seen, given, generator, UNSEEN)
-        weights = conditional_weights(space, seen, given)
+        weights = recall(space, trials, seen, given, self.half_life).mixed
         possible = weights > 0
         contexts = merged(torch.where(given.known, given.values, seen)[possible], weights[possible])
         return with_elsewhere(contexts, space, seen, given, self.elsewhere)
 
     def judged(self, space: Space, trials: Trials, given: Given) -> Contexts | None:
         """Return the contexts seen and where others may come, with what is unknown of their weights."""
-        return seen_and_unseen(space, trials.seen_contexts, given, elsewhere=self.elsewhere)
+        return self._judged(space, trials, given, far=False)
 
     def foreseen(self, space: Space, trials: Trials, given: Given) -> Contexts | None:
         """Return the same, with others as far out as the tails of those seen suggest."""
-        return seen_and_unseen(space, trials.seen_contexts, given, elsewhere=self.elsewhere, far=True)
+        return self._judged(space, trials, given, far=True)
+
+    def _judged(self, space: Space, trials: Trials, given: Given, *, far: bool) -> Contexts | None:
+        seen = trials.seen_contexts
+        weights = recall(space, trials, seen, given, self.half_life).mixed
+        return seen_and_unseen(space, seen, given, weights, elsewhere=self.elsewhere, far=far)
 
 
 @dataclass(frozen=True)
@@ -108,15 +120,21 @@ class KernelDensity:
     Before the second context, evenly over where contexts may be; a context that never varies is a single point. What comes
     round (`Cyclic`) has the estimate wrapped around its circle. `elsewhere` points of weight zero, the same in every round, say
     where else an adversary may put mass.
+
+    With a `half_life` older contexts count less: after that many further contexts, or that much time (a timedelta, or a
+    text such as `"30 days"`), a context counts half. `"learnt"` chooses by how well each half-life, or none, would have
+    predicted the contexts so far (`contexts/memory.py`); little is lost with it where nothing moves.
     """
 
     count: int = 128
     elsewhere: int = 0
+    half_life: HalfLife = None
     blind: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         arguments.whole("KernelDensity", "count", self.count, low=1)
         arguments.whole("KernelDensity", "elsewhere", self.elsewhere, low=0)
+        object.__setattr__(self, "half_life", checked_half_life("KernelDensity", self.half_life))
 
     def most_points(self, space: Space, seen: int) -> int:
         """Return how many contexts it makes at most."""
@@ -128,7 +146,8 @@ class KernelDensity:
 
     def cost(self, sizes: Sizes) -> list[Need]:
         """Return what the table of points by seen contexts takes, made in parts; it has four nodes for each point."""
-        return [Need("the density of the seen contexts", 3 * min(4 * sizes.points * sizes.seen, BLOCK))]
+        believed = len(LEARNT) if self.half_life == "learnt" else 1
+        return [Need("the density of the seen contexts", 3 * min(4 * sizes.points * believed * sizes.seen, BLOCK))]
 
     def __call__(self, space: Space, trials: Trials, given: Given, generator: torch.Generator) -> Contexts | None:
         low, high = space.context_bounds
@@ -136,39 +155,53 @@ class KernelDensity:
         seen = trials.seen_contexts.clamp(low, high)
         if given.complete or len(seen) < 2:
             return uniform_over_reach(space, seen, given, generator, self.count)
-        weights, width, free = conditional_weights(space, seen, given), bandwidths(space, seen), ~given.known
-        if int(free.sum()) == 1 and float(width[free]) > 0.0:
-            quantiles = mixture_quantiles(seen[:, free][:, 0], weights, float(width[free]), self.count)
+        known, free = recall(space, trials, seen, given, self.half_life), ~given.known
+        if int(free.sum()) == 1 and bool((known.widths[:, free] > 0.0).all()):
+            quantiles = self._quantiles(seen[:, free][:, 0], known, known.widths[:, free])
             drawn = torch.where(free, quantiles[:, None], given.values)
-        elif (lone := lone_circle(space, free)) is not None and float(width[free].max()) > 0.0:
+        elif (lone := lone_circle(space, free)) is not None and bool((known.widths[:, free] > 0.0).all()):
             period, columns = space.circles[lone], space.context_columns[lone]
             # Quantiles on the line, then wrapped: even there, they stand for the wrapped density just as well.
-            line = mixture_quantiles(
-                phases_of(period, seen[:, columns]), weights, float(width[columns.start]), self.count
-            )
+            line = self._quantiles(phases_of(period, seen[:, columns]), known, known.widths[:, columns][:, :1])
             drawn = given.values.repeat(self.count, 1)
             drawn[:, columns] = on_circle(period, line)
         else:
-            u = sobol(1 + seen.shape[1], self.count, generator)
-            # Neighbouring coordinates pick neighbouring centres: evenness in u is then evenness in the contexts.
-            order = space_filling_order(seen)
-            ladder = weights[order].cumsum(0)
-            centres = order[torch.searchsorted(ladder / ladder[-1], u[:, 0].contiguous()).clamp_max(len(seen) - 1)]
-            # 1e-9 from the ends: the normal quantile is infinite at 0 and 1.
-            drawn = moved(space, seen[centres], torch.special.ndtri(u[:, 1:].clamp(1e-9, 1.0 - 1e-9)) * width)
+            drawn = self._drawn(space, seen, known, generator)
         points = whole_where_integer(space, drawn.clamp(low, high))
         contexts = Contexts.uniform(torch.where(given.known, given.values, points))
         return with_elsewhere(contexts, space, seen, given, self.elsewhere)
 
+    def _quantiles(self, seen: Tensor, known: Recall, widths: Tensor) -> Tensor:
+        """Return even points of one column `"t"`, by its widths `"h 1"`; `"count"`."""
+        if len(widths) == 1:
+            return mixture_quantiles(seen, known.weights[0], float(widths), self.count)
+        counts = known.weights > 0  # much of a short memory is nothing
+        centres = seen.expand(len(widths), -1)[counts]
+        return mixture_quantiles(centres, known.weights[counts], widths.expand_as(counts)[counts], self.count)
+
+    def _drawn(self, space: Space, seen: Tensor, known: Recall, generator: torch.Generator) -> Tensor:
+        """Return points around the contexts seen `"t k"`, spread evenly; `"count k"`."""
+        u = sobol(1 + seen.shape[1], self.count, generator)
+        # Neighbouring coordinates pick neighbouring centres: evenness in u is then evenness in the contexts.
+        order = space_filling_order(seen)
+        ladder = known.weights[:, order].mT.flatten().cumsum(0)  # each centre with all of its half-lives
+        place = torch.searchsorted(ladder / ladder[-1], u[:, 0].contiguous()).clamp_max(len(ladder) - 1)
+        centres, width = order[place // len(known.widths)], known.widths[place % len(known.widths)]
+        # 1e-9 from the ends: the normal quantile is infinite at 0 and 1.
+        return moved(space, seen[centres], torch.special.ndtri(u[:, 1:].clamp(1e-9, 1.0 - 1e-9)) * width)
+
     def judged(self, space: Space, trials: Trials, given: Given) -> Contexts | None:
         """Return the contexts seen, unsmoothed, and where others may come, with what is unknown of their weights."""
-        low, high = space.context_bounds
-        return seen_and_unseen(space, trials.seen_contexts.clamp(low, high), given, elsewhere=self.elsewhere)
+        return self._judged(space, trials, given, far=False)
 
     def foreseen(self, space: Space, trials: Trials, given: Given) -> Contexts | None:
         """Return the same, with others as far out as the tails of those seen suggest."""
+        return self._judged(space, trials, given, far=True)
+
+    def _judged(self, space: Space, trials: Trials, given: Given, *, far: bool) -> Contexts | None:
         seen = trials.seen_contexts.clamp(*space.context_bounds)
-        return seen_and_unseen(space, seen, given, elsewhere=self.elsewhere, far=True)
+        weights = recall(space, trials, seen, given, self.half_life).mixed
+        return seen_and_unseen(space, seen, given, weights, elsewhere=self.elsewhere, far=far)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,9 @@ from windward.search.multistart import MultiStart
 def random() -> Policy:
     """Choose uniformly, for ever: the baseline of every comparison."""
     # The belief is never asked: the design does not end.
-    return published(context_model=Empirical(elsewhere=0), belief=UpperConfidence(WIDTH), design=RandomDesign())
+    return published(
+        context_model=Empirical(elsewhere=0, half_life=None), belief=UpperConfidence(WIDTH), design=RandomDesign()
+    )
 
 
 def gp_ucb(*, width: float = WIDTH) -> Policy:
@@ -39,7 +41,9 @@ def sbo_kde(*, width: float = WIDTH, samples: int = 128) -> Policy:
     """
     arguments.whole("sbo_kde", "samples", samples, low=1)
     return published(
-        context_model=KernelDensity(samples, elsewhere=0), belief=UpperConfidence(width), design=Sobol(INITIAL)
+        context_model=KernelDensity(samples, elsewhere=0, half_life=None),
+        belief=UpperConfidence(width),
+        design=Sobol(INITIAL),
     )
 
 
@@ -53,7 +57,7 @@ def drbo_kde(*, width: float = WIDTH, samples: int = 128, elsewhere: int = 128) 
     arguments.whole("drbo_kde", "samples", samples, low=1)
     arguments.whole("drbo_kde", "elsewhere", elsewhere, low=0)
     return published(
-        context_model=KernelDensity(samples, elsewhere),
+        context_model=KernelDensity(samples, elsewhere, half_life=None),
         objective=Robust(TotalVariation(), KernelRate(1.0)),
         belief=UpperConfidence(width),
         design=Sobol(INITIAL),

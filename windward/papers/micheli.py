@@ -19,7 +19,9 @@ def erbo(*, width: float = WIDTH) -> Policy:
 
     Micheli2025, the empirical-risk version (radius 0) of WDRBO; beta_t = `width`.
     """
-    return published(context_model=Empirical(elsewhere=0), belief=UpperConfidence(width), design=Sobol(INITIAL))
+    return published(
+        context_model=Empirical(elsewhere=0, half_life=None), belief=UpperConfidence(width), design=Sobol(INITIAL)
+    )
 
 
 def wdrbo(*, width: float = WIDTH, radius: Radius | None = None, elsewhere: int = 100) -> Policy:
@@ -30,7 +32,7 @@ def wdrbo(*, width: float = WIDTH, radius: Radius | None = None, elsewhere: int 
     """
     arguments.whole("wdrbo", "elsewhere", elsewhere, low=0)
     return published(
-        context_model=Empirical(elsewhere),
+        context_model=Empirical(elsewhere, half_life=None),
         objective=LipschitzRobust(Decay(0.3, 0.5) if radius is None else radius),
         belief=UpperConfidence(width),
         design=Sobol(INITIAL),
@@ -45,7 +47,7 @@ def wdrbo_exact(*, width: float = WIDTH, radius: Radius | None = None, elsewhere
     """
     arguments.whole("wdrbo_exact", "elsewhere", elsewhere, low=0)
     return published(
-        context_model=Empirical(elsewhere),
+        context_model=Empirical(elsewhere, half_life=None),
         objective=Robust(Wasserstein(), Decay(0.3, 0.5) if radius is None else radius),
         belief=UpperConfidence(width),
         # Each value is a transport problem; from eight starts the scores are the same.

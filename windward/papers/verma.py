@@ -74,7 +74,7 @@ def _delayed(
     belief: Belief, feedback: Feedback, context_model: ContextModel | None, objective: Objective | None
 ) -> Policy:
     return published(
-        context_model=Empirical(elsewhere=0) if context_model is None else context_model,
+        context_model=Empirical(elsewhere=0, half_life=None) if context_model is None else context_model,
         objective=objective,
         belief=belief,
         feedback=feedback,

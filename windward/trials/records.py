@@ -85,6 +85,11 @@ class Trial:
         return f"Trial({shown})"
 
     @property
+    def happened(self) -> datetime | None:
+        """When its round was: when it was asked, or the date of history that was added; None where nobody knows."""
+        return self.asked_at or self.context_at or self.told_at
+
+    @property
     def state(self) -> State:
         """`"told"` once it has a value that counts, else `"lost"` or `"pending"`."""
         if self.value is not None:

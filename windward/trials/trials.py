@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property
 
 import torch
@@ -16,6 +17,9 @@ from torch import Tensor
 from windward.space.space import Roles, Space
 from windward.trials.ledger import Ledger
 from windward.trials.records import Trial
+
+# The moment of a trial that has none: before all others.
+UNKNOWN = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -131,8 +135,37 @@ class Trials:
     @cached_property
     def seen_contexts(self) -> Tensor:
         """Whole contexts that nature chose, in order of id: what a context model learns from; `"t k"`."""
-        chosen = [t.context for t in self.rows if self.knows_context(t) and t.context_source != "chosen"]
-        return self.space.encode_contexts(chosen)
+        return self.space.encode_contexts([trial.context for trial in self.seen_rows])
+
+    @cached_property
+    def seen_rows(self) -> tuple[Trial, ...]:
+        """The trials of `seen_contexts`, in the same order."""
+        return tuple(t for t in self.rows if self.knows_context(t) and t.context_source != "chosen")
+
+    @cached_property
+    def seen_ages(self) -> Tensor:
+        """How many contexts came after each of `seen_contexts`: those of later rounds; `"t"`."""
+        order = sorted(range(len(self.seen_rows)), key=lambda place: (_moment(self.seen_rows[place]), place))
+        ages = torch.empty(len(order), dtype=torch.float64)
+        ages[order] = torch.arange(len(order) - 1, -1, -1, dtype=torch.float64)
+        return ages
+
+    @cached_property
+    def seen_days(self) -> Tensor:
+        """How many days each of `seen_contexts` is older than the newest; `"t"`."""
+        moments = [_moment(trial) for trial in self.seen_rows]
+        newest = max(moments, default=UNKNOWN)
+        days = [(newest - moment).total_seconds() / 86400.0 for moment in moments]
+        return torch.tensor(days, dtype=torch.float64)
+
+    @cached_property
+    def seen_given(self) -> Tensor:
+        """Which parts of `seen_contexts` were given before the decision, and came as given; `"t k"`."""
+        found = torch.zeros(len(self.seen_rows), self.space.context_width, dtype=torch.bool)
+        for place, trial in enumerate(self.seen_rows):
+            for name, value in (trial.context_planned or {}).items():
+                found[place, self.space.context_columns[name]] = trial.context[name] == value
+        return found
 
     @property
     def contexts_seen(self) -> int:
@@ -161,3 +194,7 @@ class Trials:
         """Return the same trials with no context at all, for a method that ignores contexts."""
         rows = tuple(replace(trial, context={}, stand_in=None, context_source=None) for trial in self.rows)
         return Trials(self.space.without_context(), rows, self.sign, self.device)
+
+
+def _moment(trial: Trial) -> datetime:
+    return trial.happened or UNKNOWN
