@@ -20,7 +20,7 @@ from windward import papers
 
 # What is declared besides the world's contexts, and what is given of a round: plain values by name.
 More = Callable[[World], dict[str, Any]]
-Given = Callable[[Course, int], dict[str, Any]]
+Given = Callable[[Course, int], dict[Any, Any]]
 
 WEEK = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -36,7 +36,7 @@ class Method:
     decides: Callable[[Course, int], Tensor] | None = None  # in place of a study: "rounds d"
 
 
-def forecast(world: World) -> bool:
+def foreseen(world: World) -> bool:
     """Whether somebody forecasts in a world."""
     return world.foreseen is not None
 
@@ -56,6 +56,14 @@ def expected(course: Course, turn: int) -> dict[str, Any]:
     assert course.forecasts is not None
     means = course.forecasts[turn].mean(0).tolist()
     return {f"{name} expected": mean for name, mean in zip(course.world.contexts, means, strict=True)}
+
+
+def samples(course: Course, turn: int) -> dict[Any, Any]:
+    """Return the forecast as it is."""
+    assert course.forecasts is not None
+    names = tuple(course.world.contexts)
+    rows = [dict(zip(names, row, strict=True)) for row in course.forecasts[turn].tolist()]
+    return {names: ww.Forecast(samples=rows)}
 
 
 def best_of_each(course: Course, rounds: int) -> Tensor:
@@ -84,8 +92,9 @@ METHODS: Mapping[str, Method] = {
         ww.auto,
         more=lambda world: {f"{name} expected": ww.Real(None, None) for name in world.contexts},
         given=expected,
-        suits=forecast,
+        suits=foreseen,
     ),
+    "forecast": Method(ww.auto, given=samples, suits=foreseen),
     "sbo_kde": Method(papers.sbo_kde),
     "drbo_kde": Method(papers.drbo_kde),
     "wdrbo": Method(papers.wdrbo),

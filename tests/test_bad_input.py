@@ -44,6 +44,7 @@ from bad_input_cases import (
     words,
 )
 from bad_input_delays import DELAYS, RUNS
+from bad_input_forecasts import FORECASTS
 from bad_input_papers import METHODS
 from bad_input_robust import DIVERGENCES, ROBUST, ROBUST_UNFIT
 
@@ -151,6 +152,7 @@ STUDY: list[Row] = [
     *misfits("Study.ask.context", lambda s, v: s.ask(context=v), NOT_CONTEXTS),
     *misfits("Study.ask.fix", lambda s, v: s.ask(fix=v), EVERY_NOT_DECISION),
     *misfits("Study.ask.fix", lambda s, v: s.ask(fix=v), [FARTHER, (TOGETHER, f"fix={TOGETHER!r}")]),
+    *numbers("Study.ask.radius", lambda s, v: s.ask(radius=v), -1.0),
     *wholes("Study.ask_many.count", lambda s, v: s.ask_many(v), None, 0, -1),
     *ids("Study.replay.id", lambda s, v: s.replay(v)),
     at("Study.replay.id", lambda s: s.replay(4), "trial 4 was added"),
@@ -262,7 +264,7 @@ JOURNALS: list[Row] = [
     *words("delete_study.journal", lambda v: ww.delete_study("shop", journal=v), None, 5, ww.MemoryJournal),
 ]
 
-CALLS: list[Row] = [*PARTS, *JOURNALS, *ROBUST, *METHODS, *DELAYS, *ADVICE, *DEFAULT]
+CALLS: list[Row] = [*PARTS, *JOURNALS, *ROBUST, *METHODS, *DELAYS, *ADVICE, *DEFAULT, *FORECASTS]
 
 OUTCOMES: list[Row] = [
     *numbers("Result.value", ww.Result, None),

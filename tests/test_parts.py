@@ -66,6 +66,7 @@ def test_every_exported_part_is_in_the_table():
         ww.Comparison,
         ww.Contexts,
         ww.Coverage,
+        ww.Forecast,
         ww.Held,
         ww.Limits,
         ww.ModelCheck,

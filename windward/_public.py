@@ -48,6 +48,7 @@ from windward.space.space import Space
 from windward.study.study import Study
 from windward.suggest.checked import CheckedTrial, Coverage, ModelCheck
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
+from windward.trials.foretold import Forecast
 from windward.trials.reasons import Beside, Held, Reason
 from windward.trials.records import Beyond, Comparison, Past, Recommendation, Result, Settled, Suggestion, Tell, Trial
 from windward.trials.trials import Trials
@@ -83,6 +84,7 @@ __all__ = [
     "Expected",
     "ExpectedImprovement",
     "Floor",
+    "Forecast",
     "GaussianProcess",
     "Grid",
     "Guards",

@@ -22,6 +22,7 @@ from windward.journal.upcast import readable, upcast, why
 from windward.space import PARTS as SPACE_PARTS
 from windward.space.parameters import Value
 from windward.space.space import Space, accepted_before
+from windward.trials.coming import said_forecasts
 from windward.trials.ledger import Ledger
 from windward.trials.reasons import reason_of
 from windward.trials.records import Trial
@@ -194,6 +195,9 @@ class History:
         arguments.flag("body", "kept", body["kept"])
         _text(body["versions"]["windward"])
         self.space.check_decision("body", body["fixed"], partial=True)
+        if body["radius"] is not None:
+            arguments.number("body", "radius", body["radius"], low=0.0)
+        forecasts = {} if body["forecast"] is None else said_forecasts(self.space, body["forecast"]["said"])
         reason_of(body["reason"], body["guards"])
         self._grow(
             event,
@@ -203,6 +207,7 @@ class History:
                 context=context,
                 context_planned=context or None,
                 context_source=source,
+                forecast=forecasts,
                 stand_in=None if body["stand_in"] is None else self._imagined(body["stand_in"]),
                 asked_at=event.at,
                 context_at=event.at if whole and context else None,

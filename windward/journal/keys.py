@@ -33,16 +33,26 @@ def key_for(call: str, given: str | None) -> str:
     return BY_CALLER + given
 
 
-def asked_before(history: History, key: str, given: Mapping[str, Any], fixed: Mapping[str, Any]) -> Suggestion | None:
-    """Return what was suggested to an ask with this key, None where there was none yet."""
+def asked_before(history: History, key: str, wanted: Mapping[str, Any]) -> Suggestion | None:
+    """Return what was suggested to an ask with this key, None where there was none yet.
+
+    `wanted` is what the caller asked with, as the body says it.
+    """
     event = history.calls.get(key)
     if event is None:
         return None
     body = event.body
-    if event.kind != "asked" or body["given"] != given or body["fixed"] != fixed:
+    if event.kind != "asked" or any(asked_with(body)[name] != value for name, value in wanted.items()):
         raise _reused("study.ask", key, event)
     assert event.trial is not None
     return suggested(event.trial, body)
+
+
+def asked_with(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the caller of an ask gave, by an asked event: not what was made of it."""
+    forecast = body["forecast"]
+    said = {name: body[name] for name in ("given", "fixed", "radius")}
+    return {**said, "forecast": None if forecast is None else forecast["said"]}
 
 
 def suggested(id: int, body: Mapping[str, Any]) -> Suggestion:

@@ -85,6 +85,14 @@ class Within(Protocol):
 
 
 @runtime_checkable
+class Radial(Protocol):
+    """An objective with a radius, which an ask may replace."""
+
+    @property
+    def radius(self) -> Any: ...
+
+
+@runtime_checkable
 class Shifting(Protocol):
     """An objective whose value is an average under a shift of the contexts, and says so."""
 

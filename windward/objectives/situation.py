@@ -15,6 +15,7 @@ from windward.basics.errors import IncompatibleError
 from windward.contexts import Contexts
 from windward.space import Real, Space, Value
 from windward.surrogate import Believed, Posterior
+from windward.trials.coming import Forecasts
 from windward.trials.trials import Trials
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Situation:
     trials: Trials = field(default_factory=_nothing)
     believed: Believed | None = None
     given: Mapping[str, Value] = field(default_factory=dict)  # what is known of the coming context
+    forecasts: Forecasts = field(default_factory=dict)  # what is forecast of it
     moment: Moment = field(default_factory=Moment)
     horizon: int | None = None  # trials the study is meant to have
     status_quo: Mapping[str, Value] | None = None  # what is done without the study

@@ -30,6 +30,7 @@ from windward.suggest.prepare import Request
 from windward.suggest.recommend import assessed, base, recommendation
 from windward.suggest.settled import gap_at, share_within
 from windward.surrogate import Posterior
+from windward.trials.coming import Awaited
 from windward.trials.records import Comparison, Recommendation
 from windward.trials.trials import Trials
 
@@ -123,17 +124,26 @@ class Snapshot:
         one = Contexts.uniform(torch.zeros(1, seen.space.context_width, dtype=torch.float64))
         return Speech(Situation(one, seen.contexts_seen, seen), self.trials.sign)
 
-    def assessment(self, call: str, *, decision: Values | None = None, context: Values | None = None) -> Assessment:
+    def assessment(
+        self, call: str, *, decision: Values | None = None, context: Awaited | Values | None = None
+    ) -> Assessment:
         """Return the best decision, or this one, by the posterior of what has arrived; computed once per state."""
-        given = {} if context is None else dict(context)
-        keys = tuple(given.items()), None if decision is None else tuple(decision.items())
+        known = context if isinstance(context, Awaited) else Awaited({} if context is None else dict(context))
+        keys = known.key, None if decision is None else tuple(decision.items())
         posterior, by, found = self.kept.of(self.revision, *keys)
         if found is not None:
             return found
         if by is None:
             # Fitted from cold: what is recommended depends on the data and the policy, not on the fits along the way.
             request = Request(
-                given, {}, self.now, self.seed, memory=self.memory, horizon=self.horizon, status_quo=self.status_quo
+                known.given,
+                {},
+                self.now,
+                self.seed,
+                memory=self.memory,
+                horizon=self.horizon,
+                status_quo=self.status_quo,
+                forecasts=known.forecasts,
             )
             by = base(call, self.policy, self.trials, request, posterior)
         found = assessed(by, self.trials, decision)
@@ -141,7 +151,7 @@ class Snapshot:
         return found
 
     def recommendation(
-        self, call: str, *, decision: Values | None = None, context: Values | None = None
+        self, call: str, *, decision: Values | None = None, context: Awaited | Values | None = None
     ) -> Recommendation:
         """Return the best decision, or an assessment of this one, in the user's words and units, beside the status quo."""
         found = recommendation(self.assessment(call, decision=decision, context=context), self.trials, decision)
@@ -150,7 +160,7 @@ class Snapshot:
         return replace(found, beside_status_quo=self.comparison(call, None, decision, context=context))
 
     def comparison(
-        self, call: str, first: Values | None, second: Values | None, *, context: Values | None = None
+        self, call: str, first: Values | None, second: Values | None, *, context: Awaited | Values | None = None
     ) -> Comparison:
         """Return two decisions side by side, judged on the same draws: the status quo and the recommended one where None."""
         first = self.status_quo if first is None else first
@@ -171,12 +181,12 @@ class Snapshot:
             self.kept.keep_check(self.revision, posterior, found)
         return found
 
-    def settled(self, call: str, delta: float, *, context: Values | None = None) -> float:
+    def settled(self, call: str, delta: float, *, context: Awaited | Values | None = None) -> float:
         """Return the probability that no decision is better than the recommended one by more than `delta`."""
         delta = arguments.number(call, "delta", delta, low=0.0, open_low=True)
         return share_within(self.assessment(call, context=context).gaps, delta)
 
-    def settled_within(self, call: str, probability: float, *, context: Values | None = None) -> float:
+    def settled_within(self, call: str, probability: float, *, context: Awaited | Values | None = None) -> float:
         """Return the least `delta` such that no decision is better by more, with this probability.
 
         Infinite where it cannot be said in the units of the value: another decision may meet a target that this one misses.

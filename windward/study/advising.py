@@ -6,11 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from windward.trials.coming import known_of
+
 if TYPE_CHECKING:
     from windward.present.snapshot import Snapshot
     from windward.space.parameters import Value
     from windward.space.space import Space
     from windward.suggest.checked import ModelCheck
+    from windward.trials.coming import ComingContext
     from windward.trials.records import Comparison, Recommendation
 
     Values = Mapping[str, Value]
@@ -26,17 +29,20 @@ class Advising(ABC):
     @abstractmethod
     def snapshot(self) -> Snapshot: ...
 
-    def recommend(self, *, context: Values | None = None) -> Recommendation:
+    def recommend(self, *, context: ComingContext | None = None) -> Recommendation:
         """Return the decision to deploy: the best by the objective under the posterior of what has arrived.
 
-        No imagined value is used. `context` is what is known of the context it will meet.
+        No imagined value is used. `context` is what is known of the context it will meet, values or forecasts.
         """
-        given = self._check_given("study.recommend", context)
+        given = known_of("study.recommend", self.space, context)
         return self.snapshot().recommendation("study.recommend", context=given)
 
-    def assess(self, decision: Values, *, context: Values | None = None) -> Recommendation:
+    def assess(self, decision: Values, *, context: ComingContext | None = None) -> Recommendation:
         """Return the value, interval and adversary of one decision, by the posterior of what has arrived."""
-        clean, given = self.space.check_decision("study.assess", decision), self._check_given("study.assess", context)
+        clean, given = (
+            self.space.check_decision("study.assess", decision),
+            known_of("study.assess", self.space, context),
+        )
         return self.snapshot().recommendation("study.assess", decision=clean, context=given)
 
     def check(self) -> ModelCheck:
@@ -44,7 +50,7 @@ class Advising(ABC):
         return self.snapshot().check("study.check")
 
     def compare(
-        self, first: Values | None = None, second: Values | None = None, *, context: Values | None = None
+        self, first: Values | None = None, second: Values | None = None, *, context: ComingContext | None = None
     ) -> Comparison:
         """Return by how much the second decision is worth more than the first, and the probability that it is better.
 
@@ -53,15 +59,12 @@ class Advising(ABC):
         """
         call, check = "study.compare", self.space.check_decision
         one, other = (None if each is None else check(call, each) for each in (first, second))
-        return self.snapshot().comparison(call, one, other, context=self._check_given(call, context))
+        return self.snapshot().comparison(call, one, other, context=known_of(call, self.space, context))
 
-    def settled(self, delta: float, *, context: Values | None = None) -> float:
+    def settled(self, delta: float, *, context: ComingContext | None = None) -> float:
         """Return the probability that no decision is better than the recommended one by more than `delta`.
 
         `delta` is in the units of the value. `run(until=Settled(delta))` stops by it.
         """
-        given = self._check_given("study.settled", context)
+        given = known_of("study.settled", self.space, context)
         return self.snapshot().settled("study.settled", delta, context=given)
-
-    def _check_given(self, call: str, context: Values | None) -> dict[str, Value]:
-        return self.space.check_context(call, {} if context is None else context, partial=True)

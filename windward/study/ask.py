@@ -7,9 +7,10 @@ import platform
 import random
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,17 +20,19 @@ import torch
 from windward.basics import streams
 from windward.basics.codec import Table, decode, encode
 from windward.basics.errors import JournalError, TrialError, WindwardError
+from windward.contexts.coupled import Foretold
 from windward.journal import Draft, Event, History, Journal, rules
 from windward.journal.events import VERSION
 from windward.journal.keys import asked_before, suggested
 from windward.journal.upcast import WRITTEN_IN, upcast
 from windward.policy import Policy
-from windward.space import Value
+from windward.space import Space, Value
 from windward.study.log import Log
 from windward.study.reading import PartsReader
 from windward.suggest.prepare import Request
 from windward.suggest.suggest import suggest
 from windward.surrogate import Hyperparameters, Posterior, Start
+from windward.trials.coming import Awaited, said_forecasts
 from windward.trials.records import Suggestion
 from windward.trials.trials import Trials
 from windward.version import __version__
@@ -60,6 +63,30 @@ def attempts(most: int) -> Iterator[None]:
         yield
         took = time.monotonic() - began
         time.sleep(chance.uniform(0.0, min(2**lost, LONGEST_STAND)) * took)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a caller asks with: what is known of the coming context, decisions that are not free, another radius."""
+
+    coming: Awaited = field(default_factory=Awaited)
+    fixed: Mapping[str, Value] = field(default_factory=dict)
+    radius: float | None = None
+
+    def request(self) -> dict[str, Any]:
+        """Return the fields of a request that say so."""
+        known = {"given": self.coming.given, "forecasts": self.coming.forecasts}
+        return {**known, "fixed": self.fixed, "radius": self.radius}
+
+    @cached_property
+    def said(self) -> dict[str, Any]:
+        """What an asked event says of it."""
+        return {
+            "given": dict(self.coming.given),
+            "fixed": dict(self.fixed),
+            "radius": self.radius,
+            "forecast": self.coming.said,
+        }
 
 
 @dataclass(frozen=True)
@@ -146,16 +173,16 @@ def asked_body(policy: Policy, trials: Trials, request: Request, read: int) -> t
         "v": VERSION,
         "read": read,
         "decision": dict(proposal.exact or space.decode_decision(proposal.x)) | dict(request.fixed),
-        "given": request.given,
-        "fixed": request.fixed,
+        "given": dict(request.given),
+        "fixed": dict(request.fixed),
         "chosen": None if proposal.context is None else space.decode_context(proposal.context) | dict(request.given),
         "stand_in": stand_in,
         "fit": None if proposal.hyperparameters is None else encode(proposal.hyperparameters),
         "kept": kept,
         "fitted": request.start.fitted if kept else read,
-        "forecast": None,
+        "forecast": forecast_body(space, request, proposal.foretold),
         "when": None,
-        "radius": None,
+        "radius": request.radius,
         "reason": proposal.reason.data(),
         "guards": proposal.reason.guard_data(),
         "tags": [],
@@ -166,6 +193,23 @@ def asked_body(policy: Policy, trials: Trials, request: Request, read: int) -> t
     return body, proposal.posterior
 
 
+def forecast_body(space: Space, request: Request, made: Foretold | None) -> dict[str, Any] | None:
+    """Return what an asked event keeps of forecasts: what was said, the points made of it, and what the pools took."""
+    said = Awaited(forecasts=request.forecasts).said
+    if said is None:
+        return None
+    body: dict[str, Any] = {"said": said, "points": None, "weights": None, "shares": None}
+    if made is None:
+        return body
+    points, weights = made.contexts.points, made.contexts.weights
+    return {
+        **body,
+        "points": [space.decode_context(point) for point in points[weights > 0]],
+        "weights": weights[weights > 0].tolist(),
+        "shares": {name: pool.shares.tolist() for name, pool in made.pools.items()},
+    }
+
+
 class Asker:
     """Asks for one study. What it keeps between two asks saves work and changes nothing."""
 
@@ -174,36 +218,36 @@ class Asker:
         self.posterior: Posterior | None = None  # of the last ask
         self._said_older = False  # that asks of an older version are replayed in their own way
 
-    def ask(self, key: str, given: dict[str, Value], fixed: dict[str, Value]) -> Suggestion:
+    def ask(self, key: str, wanted: Wanted) -> Suggestion:
         """Return the next decision to try, written to the journal; with the same key the same one again."""
         try:
-            return self._asked(key, given, fixed)
+            return self._asked(key, wanted)
         except BaseException:
             with suppress(WindwardError):  # nobody need wait for an ask that failed; its own error is what counts
                 self._log.journal.lease(self._log.name, key, 0.0)
             raise
 
-    def _asked(self, key: str, given: dict[str, Value], fixed: dict[str, Value]) -> Suggestion:
+    def _asked(self, key: str, wanted: Wanted) -> Suggestion:
         log = self._log
         kept: tuple[Fit, Policy] | None = None  # of an attempt that lost the race
         for _ in attempts(MOST_RETRIES):
             log.sync()
-            if (before := asked_before(log.history, key, given, fixed)) is not None:
+            if (before := asked_before(log.history, key, wanted.said)) is not None:
                 return before
             with turn(log.journal, log.name, key):
-                answer, kept = self._attempt(key, given, fixed, kept)
+                answer, kept = self._attempt(key, wanted, kept)
             if answer is not None:
                 return answer
         raise JournalError(f"study.ask: other processes asked first {MOST_RETRIES} times in a row; try again.")
 
     def _attempt(
-        self, key: str, given: dict[str, Value], fixed: dict[str, Value], kept: tuple[Fit, Policy] | None
+        self, key: str, wanted: Wanted, kept: tuple[Fit, Policy] | None
     ) -> tuple[Suggestion | None, tuple[Fit, Policy] | None]:
         """Compute a suggestion and write it; None where another process asked meanwhile, and the fit to keep."""
         log = self._log
         log.sync()
         with log.lock:
-            if (before := asked_before(log.history, key, given, fixed)) is not None:
+            if (before := asked_before(log.history, key, wanted.said)) is not None:
                 return before, None
             trials, read, known_by = trials_of(log.history, self._device), log.history.head, standing_of(log.history)
             policy = self._reader.policy(log.history.policy_body)
@@ -212,7 +256,7 @@ class Asker:
             fit = known or fit_of(log.history, self._reader)
             start = start_of(policy, trials, fit, keep=known is not None, previous=self.posterior)
         now = log.now()
-        request = Request(given, fixed, now, start=start, memory=self._memory, **known_by)
+        request = Request(now=now, start=start, memory=self._memory, **known_by, **wanted.request())
         body, posterior = asked_body(policy, trials, request, read)
         # What cannot be read again is refused unwritten.
         found = None if body["fit"] is None else decode(body["fit"], self._reader.table)
@@ -225,7 +269,7 @@ class Asker:
         # Of another call, where one with this key came first.
         (mine,) = (event for event in written if event.key == key)
         assert mine.trial is not None
-        return asked_before(log.history, key, given, fixed) or suggested(mine.trial, mine.body), None
+        return asked_before(log.history, key, wanted.said) or suggested(mine.trial, mine.body), None
 
     def replay(self, id: int) -> Suggestion:
         """Recompute a trial's suggestion from the log alone."""
@@ -263,9 +307,15 @@ def replayed_body(
     start = Start(None if before.fit_body is None else reader.fit(before.fit_body))
     if recorded is not None and (body["kept"] or older):
         start = Start(recorded, keep=True, fitted=body["fitted"])
-    request = Request(body["given"], body["fixed"], asked.at, start=start, memory=memory, **standing_of(before))
+    request = Request(now=asked.at, start=start, memory=memory, **standing_of(before), **asked_for(before.space, body))
     policy, trials = reader.policy(before.policy_body), trials_of(before, device)
     return asked_body(policy, trials, request, body["read"])[0], older
+
+
+def asked_for(space: Space, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a request that an asked event says."""
+    forecasts = {} if body["forecast"] is None else said_forecasts(space, body["forecast"]["said"])
+    return Wanted(Awaited(body["given"], forecasts), body["fixed"], body["radius"]).request()
 
 
 def device_name(device: torch.device) -> str:

@@ -21,13 +21,14 @@ from windward.space.parameters import Value
 from windward.space.space import Space
 from windward.study import tell as telling
 from windward.study.advising import Advising
-from windward.study.ask import Asker, trials_of
+from windward.study.ask import Asker, Wanted, trials_of
 from windward.study.founding import created_body
 from windward.study.log import Clock, Log, journal_of, utc_now
 from windward.study.looking import snapshot_of
 from windward.study.reading import PartsReader, allowed, use
 from windward.study.run import Leftover, run_rounds
 from windward.study.standing import declare_standing
+from windward.trials.coming import ComingContext, known_of
 from windward.trials.frame import dataframe
 from windward.trials.records import Past, Result, Settled, Suggestion, Tell, Trial
 from windward.trials.trials import Trials
@@ -209,15 +210,25 @@ class Study(Advising):
 
     # -- asking ----------------------------------------------------------------------------------------------------
 
-    def ask(self, *, context: Values | None = None, fix: Values | None = None, key: str | None = None) -> Suggestion:
+    def ask(
+        self,
+        *,
+        context: ComingContext | None = None,
+        fix: Values | None = None,
+        radius: float | None = None,
+        key: str | None = None,
+    ) -> Suggestion:
         """Return the next decision to try; it is in the journal, as pending, before this returns.
 
-        `context` is what is known of the coming context, whole or in part; `fix` holds decisions that are not free.
+        `context` is what is known of the coming context, whole or in part: values, and a `Forecast` or `Distribution` of what
+        is not known yet. `fix` holds decisions that are not free; `radius` stands in place of the objective's own, this once.
         An ask that is repeated with the same `key`, from anywhere, returns the suggestion of the first.
         """
-        given = self._check_given("study.ask", context)
+        known = known_of("study.ask", self.space, context)
         fixed = self.space.check_decision("study.ask(fix=...)", {} if fix is None else fix, partial=True)
-        return self._asker.ask(key_for("study.ask", key), given, fixed)
+        if radius is not None:
+            radius = arguments.number("study.ask", "radius", radius, low=0.0)
+        return self._asker.ask(key_for("study.ask", key), Wanted(known, fixed, radius))
 
     def ask_many(self, count: int) -> list[Suggestion]:
         """Return `count` decisions to try at once, each asked with the ones before it pending."""

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from windward.basics import streams
 from windward.beliefs.scores import length
-from windward.contexts import Contexts, Foreseeing, Judging
+from windward.contexts import Contexts
 from windward.objectives.protocol import Displaying, Reduction
 from windward.objectives.situation import Situation
 from windward.policy import SAMPLES, Policy
@@ -127,12 +127,7 @@ def base_of(
         return None
     situation, policy = arrived_only(ready, posterior), ready.policy
     state = generator.get_state()
-    judged: Contexts | None = None
-    model, space = policy.context_model, ready.trials.space
-    if isinstance(model, Foreseeing):
-        judged = model.foreseen(space, ready.trials, request.known(space))
-    elif isinstance(model, Judging):
-        judged = model.judged(space, ready.trials, request.known(space))
+    judged = ready.judged(far=True)
     judged = situation.contexts if judged is None else judged.to(ready.trials.device)
     drawn = unknowns(situation, policy.reported, policy.surrogate, judged, generator)
     return Base(situation, policy.reported.bind(situation), policy, drawn, state)

@@ -6,7 +6,7 @@ come back, and points beside both as hints, so that it finds that part.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -15,7 +15,7 @@ from torch import Tensor
 from windward.basics import streams
 from windward.basics.errors import IncompatibleError, SpaceError
 from windward.basics.speech import shown
-from windward.contexts import Judging
+from windward.contexts import Contexts
 from windward.objectives.situation import Situation
 from windward.policy import Policy
 from windward.rules.guards import Guard, Wary, check_status_quo, each_of
@@ -96,12 +96,13 @@ def chosen(
     situation: Situation,
     request: Request,
     generator: torch.Generator,
+    judged: Callable[[], Contexts | None],
 ) -> Choice:
-    """Return the best decision of those that the guard allows."""
+    """Return the best decision of those that the guard allows; `judged` gives the contexts that a guard looks at."""
     guards = each_of(policy.guard)
     if not guards:
         return Choice(policy.maximize(acquisition, region, generator))
-    situation = _doubted(policy, situation, request, generator)
+    situation = _doubted(policy, situation, generator, judged)
     every = [guard(situation) for guard in guards]
     limits = together(region.space, every)
     inner = replace(region, low=limits.low, high=limits.high)
@@ -116,7 +117,9 @@ def chosen(
     return Choice(x, _held(guards, every, rank, x, region, generator))
 
 
-def _doubted(policy: Policy, situation: Situation, request: Request, generator: torch.Generator) -> Situation:
+def _doubted(
+    policy: Policy, situation: Situation, generator: torch.Generator, judged: Callable[[], Contexts | None]
+) -> Situation:
     """Return the situation with what is unknown of the model and of the contexts: a guard is not to take a fit for certain."""
     if not any(isinstance(guard, Wary) for guard in each_of(policy.guard)):
         return situation
@@ -124,12 +127,10 @@ def _doubted(policy: Policy, situation: Situation, request: Request, generator: 
     assert believed is not None
     posterior = believed.posterior if believed.arrived is None else believed.arrived
     plausible: tuple[Posterior, ...] = (posterior,)
-    judged = None
     if isinstance(policy.surrogate, Doubting):
         plausible = policy.surrogate.nearby(policy.feedback.dataset(trials), posterior, DRAWS, generator)
-    if isinstance(policy.context_model, Judging):
-        judged = policy.context_model.judged(trials.space, trials, request.known(trials.space))
-    return replace(situation, plausible=plausible, judged=None if judged is None else judged.to(trials.device))
+    contexts = judged()
+    return replace(situation, plausible=plausible, judged=None if contexts is None else contexts.to(trials.device))
 
 
 def _allowed(region: Region, limits: Limits, request: Request, generator: torch.Generator) -> Tensor:

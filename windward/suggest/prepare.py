@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import torch
 
 from windward.basics import budget
+from windward.basics.errors import IncompatibleError
+from windward.basics.speech import shown
 from windward.contexts import Contexts
+from windward.contexts.coupled import Foretold, made_of, usually
+from windward.objectives.protocol import Radial
 from windward.objectives.situation import Moment, Situation
 from windward.policy import Policy
 from windward.space import Given, Space, Value
 from windward.surrogate import Believed, Posterior, Start
+from windward.trials.coming import Forecasts
+from windward.trials.foretold import MOST_SAMPLES
 from windward.trials.trials import Trials
 
 
@@ -30,6 +36,8 @@ class Request:
     memory: int | None = None  # bytes it may take; None for what its device has
     horizon: int | None = None  # trials that the study is meant to have
     status_quo: Mapping[str, Value] | None = None
+    forecasts: Forecasts = field(default_factory=dict)  # of the coming context, by name
+    radius: float | None = None  # in place of the objective's own
 
     def known(self, space: Space) -> Given:
         """Return what is given of the context, as far as the space has it."""
@@ -44,6 +52,7 @@ class Prepared:
     trials: Trials
     contexts: Contexts | None
     request: Request
+    foretold: Foretold | None = None  # what a forecast made of the coming context
 
     def believing(self, believed: Believed) -> Situation:
         """Return the situation with what is believed of f."""
@@ -65,17 +74,53 @@ class Prepared:
             moment=Moment(self.request.now),
             horizon=self.request.horizon,
             status_quo=self.request.status_quo,
+            forecasts=self.request.forecasts,
+            radius=self.request.radius,
         )
+
+    def judged(self, *, far: bool = False) -> Contexts | None:
+        """Return the contexts that decisions are judged on, with what is unknown of their weights; None for those chosen on.
+
+        `far` looks farther out than was seen, as advice does.
+        """
+        trials = self.trials
+        usual = usually(self.policy.context_model, trials.space, trials, self.request.known(trials.space), far=far)
+        return usual if self.foretold is None else self.foretold.judged(usual)
 
 
 def prepare(
     policy: Policy, trials: Trials, request: Request, generator: torch.Generator, *, samples: int = 0
 ) -> Prepared:
     """Return what an answer starts from; `samples` for a recommendation."""
+    check_coming(policy, trials.space, request)
     policy, trials = policy.oriented(trials.sign), policy.view(trials)
     check_memory(policy.reporting if samples else policy, trials, request, samples=samples)
-    contexts = policy.context_model(trials.space, trials, request.known(trials.space), generator)
-    return Prepared(policy, trials, contexts, request)
+    model, known = policy.context_model, request.known(trials.space)
+    if not request.forecasts:
+        return Prepared(policy, trials, model(trials.space, trials, known, generator), request)
+    made = made_of(model, trials.space, trials, known, request.forecasts, generator)
+    return Prepared(policy, trials, None if made is None else made.contexts, request, made)
+
+
+def check_coming(policy: Policy, space: Space, request: Request) -> None:
+    """Raise `IncompatibleError` for a forecast of what the policy chooses or ignores, and for a radius without a ball."""
+    if request.forecasts:
+        name = shown(next(iter(request.forecasts)))
+        if policy.context_model.blind:
+            raise IncompatibleError(
+                f"the forecast of {name}: this study's policy ignores contexts ({shown(policy.context_model)}); ask without "
+                "it, or use a policy that looks at them, such as auto()."
+            )
+        if policy.context_rule.chooses:
+            raise IncompatibleError(
+                f"the forecast of {name}: this study's policy chooses the context itself ({shown(policy.context_rule)}); ask "
+                "without it, or use context_rule=Nature()."
+            )
+    if request.radius is not None and not isinstance(policy.objective, Radial):
+        raise IncompatibleError(
+            f"ask(radius={request.radius:g}): the objective {shown(policy.objective)} has no radius; ask without it, or use "
+            "one that has, such as Robust(TotalVariation(), 0.2)."
+        )
 
 
 def check_memory(policy: Policy, trials: Trials, request: Request, *, samples: int = 0) -> None:
@@ -84,6 +129,8 @@ def check_memory(policy: Policy, trials: Trials, request: Request, *, samples: i
     Called before the context model: it may be what takes too much.
     """
     sizes = policy.sizes(trials, samples=samples, given=request.known(trials.space).complete)
+    if request.forecasts:
+        sizes = replace(sizes, points=sizes.points + MOST_SAMPLES)
     memory = budget.of(trials.device) if request.memory is None else request.memory
     budget.check(policy, trials.space, [sizes], memory)
 

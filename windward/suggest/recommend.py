@@ -77,7 +77,7 @@ def _unseen(found: Assessment) -> dict[str, tuple[Value, ...]]:
     trials = found.situation.trials
     unseen = {}
     for name, parameter in trials.space.context.items():
-        if not parameter.choices or name in found.situation.given:
+        if not parameter.choices or name in found.situation.given or name in found.situation.forecasts:
             continue
         seen = {trial.context.get(name) for trial in trials.rows if trial.context_source != "chosen"}
         missing = tuple(choice for choice in parameter.choices if choice not in seen)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from windward.contexts.coupled import Foretold
 from windward.objectives.protocol import Aim
 from windward.policy import Policy
 from windward.search.region import Region
@@ -35,6 +36,7 @@ class Proposal:
     reason: Reason
     posterior: Posterior | None = None  # of what has arrived
     exact: Mapping[str, Value] | None = None  # the decision as it was declared, where it is the status quo
+    foretold: Foretold | None = None  # what a forecast made of the coming context
 
 
 def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.Generator) -> Proposal:
@@ -51,18 +53,33 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
         choice = designed(policy, ready.unfitted(), region, request, round)
         # Where a rule chooses contexts, those of the design are drawn: there is nothing to choose by yet.
         drawn = stand_in if policy.context_rule.chooses else None
-        return Proposal(choice.x, drawn, stand_in, None, design_reason(round, rounds, choice), exact=choice.exact)
+        return Proposal(
+            choice.x,
+            drawn,
+            stand_in,
+            None,
+            design_reason(round, rounds, choice),
+            exact=choice.exact,
+            foretold=ready.foretold,
+        )
     believed = policy.feedback(trials, policy.surrogate, request.now, request.start)
     situation = ready.believing(believed)
     aim = Aim(policy.objective, policy.objective.bind(situation))
     situation = doubted(policy, replace(situation, aim=aim), generator)
     acquisition = policy.belief(situation, aim.reduction, generator)
-    choice = chosen(policy, acquisition, region, situation, request, generator)
+    choice = chosen(policy, acquisition, region, situation, request, generator, ready.judged)
     context = policy.context_rule(choice.x, situation, generator)
     reason = fitted_reason(choice, situation, aim, trials.sign)
     found = None if context is None else context.cpu()
     return Proposal(
-        choice.x, found, stand_in, believed.posterior.hyperparameters, reason, believed.arrived, choice.exact
+        choice.x,
+        found,
+        stand_in,
+        believed.posterior.hyperparameters,
+        reason,
+        believed.arrived,
+        choice.exact,
+        ready.foretold,
     )
 
 

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from windward.basics import arguments
 from windward.space.parameters import Value
+from windward.trials.foretold import Forecast
 from windward.trials.reasons import Reason
 
 Values: TypeAlias = Mapping[str, Value]
@@ -63,6 +64,9 @@ class Trial:
     context_planned: Mapping[str, Value] | None = None  # given or chosen when it was asked; the context may differ
     context_seen: frozenset[str] = frozenset()  # the names that were seen, not only planned
     context_source: ContextSource | None = None
+    forecast: Mapping[str, Forecast] = field(
+        default_factory=dict
+    )  # by context, given when it was asked; see `context` for what came
     stand_in: Mapping[str, Value] | None = None  # imagined when it was asked, for as long as the context is not known
     value: float | None = None
     noise: float | None = None  # standard deviation of the value, where the caller knows it

@@ -192,7 +192,7 @@ class Trials:
 
     def blind(self) -> Trials:
         """Return the same trials with no context at all, for a method that ignores contexts."""
-        rows = tuple(replace(trial, context={}, stand_in=None, context_source=None) for trial in self.rows)
+        rows = tuple(replace(trial, context={}, stand_in=None, context_source=None, forecast={}) for trial in self.rows)
         return Trials(self.space.without_context(), rows, self.sign, self.device)
 
 
