@@ -9,11 +9,11 @@ import time
 from functools import partial
 
 import pytest
-from bench_helpers import METHODS, command, read, toy
+from bench_helpers import METHODS, TOY, command, made_record, read, toy
 from click.testing import CliRunner
 
 import windward as ww
-from windward.bench import records, summary
+from windward.bench import durations, records, runner, summary
 from windward.bench.experiments import experiment, experiments
 from windward.cli.main import main
 
@@ -107,6 +107,68 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     assert process.returncode == 130 and "the same command goes on from there" in errors
     found, torn = records.read(file)
     assert 2 <= len(found) < 45 and torn == 0
+
+
+def test_a_run_says_how_long_it_will_take_before_it_starts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["bench", "run", "huang2024-table2", "--rounds", "10", "--workers", "1"]
+    first = CliRunner().invoke(main, [*arguments, "--seeds", "1"])
+    assert "4 runs; how long they take is not known yet" in first.stderr  # too little for a trial
+    more = CliRunner().invoke(main, [*arguments, "--seeds", "3"])
+    assert "8 runs, about " in more.stderr and "in one process (kinds of run: 4 by records)" in more.stderr
+    assert more.stderr.index("8 runs, about") < more.stderr.index("8 runs to do")
+    last = CliRunner().invoke(main, [*arguments, "--seeds", "3"])
+    assert "nothing to do" in last.stderr
+
+
+def test_status_says_what_is_left(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = records_of(experiment("huang2024-table2"), 2.0, rounds=300) + records_of(
+        experiment("huang2024-fig2"), 50.0, rounds=100, seeds=(100,), methods=("SBO-KDE", "GP-UCB")
+    )
+    for record in made:
+        records.append(tmp_path / "bench-results" / "some" / records.FILE, record)
+    answer = CliRunner().invoke(main, ["bench", "status", "huang2024-table2", "huang2024-fig2", "--workers", "2"])
+    assert answer.exit_code == 0, answer.output
+    table, figure, total = answer.output.splitlines()
+    assert "80 done; nothing to do" in table
+    # Eight runs of 50 s in two processes; of four methods nothing is known.
+    assert "2 done; 28 runs, at least 200 s in 2 processes" in figure.replace("3 min", "200 s")
+    assert "2 by records, 4 not known" in figure and "0.1 core hours" in total
+    old = [record | {"began": "2026-11-01T00:00:00+00:00"} for record in made]
+    for record in old:
+        records.append(tmp_path / "bench-results" / "some" / records.FILE, record)
+    again = CliRunner().invoke(main, ["bench", "status", "huang2024-fig2", "--json", "--workers", "2"])
+    (row,) = json.loads(again.stdout)
+    assert (row["done"], row["left"], row["core_seconds"], row["seconds"]) == (0, 30, 500.0, 250.0)
+    unknown = CliRunner().invoke(main, ["bench", "status", "tay2024-fig"])
+    assert unknown.exit_code == 1 and "did you mean" in unknown.output
+
+
+def records_of(found, seconds, *, rounds, seeds=None, methods=None):
+    return [
+        made_record(method, seed, [0.0] * rounds, rounds, case.name)
+        | {"world": found.world, "seconds": seconds, "began": "2999-01-01T00:00:00+00:00", "stand_in": None}
+        for case in found.cases
+        for method in methods or found.runs_on(case)
+        for seed in seeds or found.seeds
+    ]
+
+
+def test_a_trial_tells_what_no_record_does(tmp_path):
+    settings = runner.RunSettings(out=tmp_path, workers=1, cases=("toy",), rounds=200)
+    told = durations.outlook(TOY, settings, [], trials=True)
+    assert (told.runs, told.tried, told.unknown, len(told.each)) == (6, 2, 0, 6) and told.seconds > 0
+    assert durations.outlook(TOY, settings, [], trials=False).each == {}
+    # A method's pace on another problem stands in where nothing else is known; its longest runs tell it.
+    known = [
+        made_record("Random", 0, [0.0], rounds, "late")
+        | {"world": TOY.world, "stand_in": None, "seconds": float(seconds)}
+        for rounds, seconds in ((10, 90), (100, 100))
+    ]
+    told = durations.outlook(TOY, settings, known, trials=False)
+    assert (told.likened, told.unknown) == (1, 1)
+    assert set(told.each.values()) == {durations.work(200)} and durations.work(200) == 100 * 2**1.5
 
 
 def test_every_command_speaks_json(tmp_path):

@@ -1,4 +1,4 @@
-"""The command line of the experiments: `windward bench list`, `run` and `report`.
+"""The command line of the experiments: `windward bench list`, `run`, `status` and `report`.
 
 Only click is imported here; what needs torch or a plotting library is imported by the command that needs it.
 """
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from windward.bench.durations import Outlook
     from windward.bench.experiment import Experiment
     from windward.bench.runner import RunSettings, Tally
 
@@ -103,6 +104,7 @@ def list_command(as_json: bool) -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="A Python file with METHODS or PROBLEMS of your own.",
 )
+@click.option("--trials/--no-trials", default=True, show_default=True, help="Try kinds of run that no record tells of.")
 @AS_JSON
 def run(
     experiment: str,
@@ -116,9 +118,13 @@ def run(
     problems: tuple[str, ...] | None,
     methods: tuple[str, ...] | None,
     extras: Path | None,
+    trials: bool,
     as_json: bool,
 ) -> None:
     """Run EXPERIMENT, or go on with it: runs that are finished are not repeated.
+
+    Before the first run it says how long they will take: from the records in --out, benchmarks/records and bench-results, else
+    from trials of twenty rounds.
 
     Example: windward bench run huang2024-fig1 --quick
     """
@@ -138,6 +144,7 @@ def run(
         methods=methods,
         extras=extras,
     )
+    click.echo(f"{found.name}: {_outlook(found, settings, trials)}", err=True)
     outcome = _watched(found, settings)
     _say(outcome, settings.out, as_json)
     if outcome.failures:
@@ -206,6 +213,78 @@ def report(
             f"{', '.join(lacking)}: it differs from the paper and nothing is said of it; the page is written, and needs "
             "text under [found.NAME] in the findings: say what was looked for and found."
         )
+
+
+@bench.command()
+@click.argument("names", nargs=-1)
+@click.option("--workers", type=click.IntRange(min=1), help="Processes at once; one per core (tables of times: one).")
+@click.option(
+    "--records",
+    "folders",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="More folders of records than benchmarks/records and bench-results.",
+)
+@click.option("--data", type=click.Path(file_okay=False, exists=True, path_type=Path), help="Folder of the data files.")
+@click.option("--trials", is_flag=True, help="Try kinds of run that no record tells of: twenty rounds each.")
+@AS_JSON
+def status(
+    names: tuple[str, ...],
+    workers: int | None,
+    folders: tuple[Path, ...],
+    data: Path | None,
+    trials: bool,
+    as_json: bool,
+) -> None:
+    """Say of each experiment (or of NAMES) what is done at full size, what is left, and how long that will take.
+
+    Runs made before a change that could alter them count as left.
+
+    Example: windward bench status huang2024-fig1
+    """
+    from windward.bench.durations import outlook, settled_runs, usual_records
+    from windward.bench.experiments import experiment as registered
+    from windward.bench.experiments import experiments
+    from windward.bench.runner import RunSettings, workers_for
+
+    known = usual_records(folders)
+    rows = []
+    for name in names or experiments():
+        found = registered(name)
+        # What a run writes is not looked at here: records that are there count wherever they lie.
+        settings = RunSettings(out=Path("bench-results") / f"{name}.status", data=data, workers=workers)
+        done = settled_runs(found, known)
+        told = outlook(found, settings, known, trials=trials, done=done)
+        count = workers_for(found, settings, told.runs)
+        rows.append((name, len(done), told, count))
+    if as_json:
+        click.echo(json.dumps([_row(*row) for row in rows], indent=2))
+        return
+    for name, there, told, count in rows:
+        click.echo(f"{name:<20} {there} done; {told.sentence(count)}")
+    every = {key: seconds for _, _, told, _ in rows for key, seconds in told.each.items()}
+    click.echo(f"{'':<20} in all {sum(every.values()) / 3600:.1f} core hours, runs that figures share counted once")
+
+
+def _row(name: str, there: int, told: Outlook, workers: int) -> dict[str, object]:
+    return {
+        "name": name,
+        "done": there,
+        "left": told.runs,
+        "core_seconds": round(told.seconds, 1),
+        "seconds": round(told.within(workers), 1),
+        "workers": workers,
+        "kinds": {"measured": told.measured, "likened": told.likened, "tried": told.tried, "unknown": told.unknown},
+    }
+
+
+def _outlook(found: Experiment, settings: RunSettings, trials: bool) -> str:
+    """Return how long a run will take, in words."""
+    from windward.bench.durations import outlook, usual_records
+    from windward.bench.runner import workers_for
+
+    told = outlook(found, settings, usual_records([settings.out]), trials=trials)
+    return told.sentence(workers_for(found, settings, told.runs))
 
 
 def _first(found: Experiment, count: int) -> tuple[int, ...]:

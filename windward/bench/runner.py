@@ -151,14 +151,19 @@ def remaining(experiment: Experiment, jobs: Sequence[Job], settings: RunSettings
     return left
 
 
+def workers_for(experiment: Experiment, settings: RunSettings, runs: int) -> int:
+    """Return how many processes run at once."""
+    workers = settings.workers or (1 if experiment.timing else os.cpu_count() or 1)
+    return max(1, min(workers, runs))
+
+
 def run_experiment(experiment: Experiment, settings: RunSettings, watcher: Watcher) -> Tally:
     """Do what is left of an experiment; Ctrl-C raises KeyboardInterrupt, with all finished runs written."""
     experiment, jobs = sized(experiment, settings)
     file = settings.out / records.FILE
     left = remaining(experiment, jobs, settings)
     outcome = Tally(skipped=len(jobs) - len(left))
-    workers = settings.workers or (1 if experiment.timing else os.cpu_count() or 1)
-    workers = max(1, min(workers, len(left)))
+    workers = workers_for(experiment, settings, len(left))
     if workers > 1 and experiment.name not in experiments():
         raise ArgumentError(
             f"experiment {experiment.name!r} is not one of windward's, and other processes cannot find it; use workers=1."
