@@ -25,7 +25,7 @@ from windward.bench.watching import in_words
 EVEN, POWER = 100, 1.5
 # Rounds of a short trial beyond the design, of which the last few tell what a round costs.
 TRIAL, LAST = 8, 4
-DESIGN = 12  # the longest of the papers' designs
+PAST_DESIGN = 12  # the longest of the papers' designs
 # A trial is worth it where the runs of its kind have so many times its rounds to do.
 WORTH = 4
 # Where records usually lie, seen from a checkout.
@@ -110,7 +110,7 @@ class Durations:
 
 def trial_pace(experiment: Experiment, job: Job, settings: RunSettings) -> float | None:
     """Return the seconds of a unit of work by a short run, None where it fails: the run itself will say why."""
-    rounds = min(job.rounds, DESIGN + TRIAL)
+    rounds = min(job.rounds, PAST_DESIGN + TRIAL)
     try:
         record = run_one(
             experiment, job.case, job.method, job.seed, rounds, settings.data, substitutes=settings.substitutes
@@ -141,7 +141,7 @@ def outlook(
     durations, counts, each = Durations(known), dict.fromkeys(("measured", "likened", "tried", "unknown"), 0), {}
     for (case, method), some in kinds.items():
         pace, source = durations.pace(experiment.world, case, method), "measured"
-        if pace is None and trials and sum(job.rounds for job in some) >= WORTH * (DESIGN + TRIAL):
+        if pace is None and trials and sum(job.rounds for job in some) >= WORTH * (PAST_DESIGN + TRIAL):
             pace, source = trial_pace(experiment, some[0], settings), "tried"
         if pace is None:
             pace, source = durations.like(experiment.world, method), "likened"
