@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from windward.bench.durations import Outlook
+    from windward.bench.durations import TimeNeeded
     from windward.bench.experiment import Experiment
     from windward.bench.runner import RunSettings, Tally
 
@@ -266,7 +266,7 @@ def status(
     click.echo(f"{'':<20} in all {sum(every.values()) / 3600:.1f} core hours, runs that figures share counted once")
 
 
-def _row(name: str, there: int, told: Outlook, workers: int) -> dict[str, object]:
+def _row(name: str, there: int, told: TimeNeeded, workers: int) -> dict[str, object]:
     return {
         "name": name,
         "done": there,

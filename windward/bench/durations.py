@@ -42,7 +42,7 @@ def work(rounds: int) -> float:
 
 
 @dataclass(frozen=True)
-class Outlook:
+class TimeNeeded:
     """How long `runs` will take: `each` has the seconds of those that something is known of.
 
     `measured`, `likened` and `tried` count the kinds of run (a method on a problem) known from their records, from their
@@ -126,7 +126,7 @@ def trial_pace(experiment: Experiment, job: Job, settings: RunSettings) -> float
 
 def outlook(
     experiment: Experiment, settings: RunSettings, known: Iterable[Record], *, trials: bool, done: Iterable[Key] = ()
-) -> Outlook:
+) -> TimeNeeded:
     """Return how long what is left of an experiment will take; `done` are runs that count although they lie elsewhere."""
     experiment, jobs = sized(experiment, settings)
     finished = set(done)
@@ -149,7 +149,7 @@ def outlook(
         for job in some:
             if pace is not None:
                 each[experiment.world, case, method, job.seed] = work(job.rounds) * pace
-    return Outlook(len(left), each, **counts)
+    return TimeNeeded(len(left), each, **counts)
 
 
 def usual_records(more: Sequence[Path] = ()) -> list[Record]:
