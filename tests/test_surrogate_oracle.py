@@ -21,7 +21,7 @@ import windward as ww
 from windward.contexts import Contexts
 from windward.surrogate import GaussianProcess, Hyperparameters, Standardize, Unscaled
 from windward.surrogate.kernel import kernel_value
-from windward.surrogate.likelihood import NOISE_PRIOR, length_scale_prior
+from windward.surrogate.priors import NOISE_PRIOR, length_scale_prior
 
 CASES = [
     ("squared_exponential", 40, 2, 1, 1e-4),

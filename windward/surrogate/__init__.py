@@ -1,10 +1,11 @@
 """The exact Gaussian process: `GaussianProcess` fits, `GaussianPosterior` is what it returns."""
 
 from windward.surrogate.fit import GaussianProcess
+from windward.surrogate.hyperparameters import Hyperparameters
 from windward.surrogate.left_out import LeavingOut, LeftOut
 from windward.surrogate.likelihood import Likelihood
 from windward.surrogate.paths import Path
-from windward.surrogate.posterior import GaussianPosterior, Hyperparameters
+from windward.surrogate.posterior import GaussianPosterior
 from windward.surrogate.protocol import (
     Averaged,
     Believed,

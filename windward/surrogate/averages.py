@@ -59,7 +59,7 @@ def weighted_deviation(posterior: GaussianPosterior, x: Tensor, points: Tensor, 
     amplitude = posterior.hyperparameters.amplitude
     sx, sc = squared_distances(zx, posterior.zx), squared_distances(zc, posterior.zc)
     if posterior.kernel == "squared_exponential":
-        blended = kernel_value(posterior.kernel, sx) * (weights @ kernel_value(posterior.kernel, sc))
+        blended = posterior.over_x(sx) * (weights @ posterior.over_c(sc))
     else:
         blended = (kernel_value(posterior.kernel, sx[:, None, :] + sc) * weights[:, :, None]).sum(1)
     prior = amplitude * _within(posterior, zc, weights, 0.0)
@@ -71,7 +71,7 @@ def _blended(posterior: GaussianPosterior, zx: Tensor, zc: Tensor, weights: Tens
     """Return the weighted sums over contexts of the kernel to every observation, unit amplitude; `"s m N"`."""
     sx, sc = squared_distances(zx, posterior.zx), squared_distances(zc, posterior.zc)
     if posterior.kernel == "squared_exponential":
-        return kernel_value(posterior.kernel, sx) * (weights @ kernel_value(posterior.kernel, sc))[:, None]
+        return posterior.over_x(sx) * (weights @ posterior.over_c(sc))[:, None]
     return torch.stack([weights @ kernel_value(posterior.kernel, row + sc) for row in sx], dim=1)
 
 
@@ -80,7 +80,7 @@ def _prior(posterior: GaussianPosterior, zx: Tensor, zc: Tensor, weights: Tensor
     sx = squared_distances(zx, zx)
     sx.diagonal().zero_()
     if posterior.kernel == "squared_exponential":
-        return kernel_value(posterior.kernel, sx) * _within(posterior, zc, weights, 0.0)[:, None, None]
+        return posterior.over_x(sx) * _within(posterior, zc, weights, 0.0)[:, None, None]
     found = sx.new_empty(len(weights), len(zx), len(zx))
     for one in range(len(zx)):
         for other in range(one + 1):
@@ -95,5 +95,6 @@ def _within(posterior: GaussianPosterior, zc: Tensor, weights: Tensor, apart: fl
         size = max(1, BLOCK**2 // len(some))
         for others, theirs in zip(torch.split(zc, size), torch.split(weights, size, dim=1), strict=True):
             s = squared_distances(some, others).add_(apart)
-            total += ((shares @ kernel_value(posterior.kernel, s)) * theirs).sum(-1)
+            k = posterior.over_c(s) if posterior.separable else kernel_value(posterior.kernel, s)
+            total += ((shares @ k) * theirs).sum(-1)
     return total

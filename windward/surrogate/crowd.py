@@ -16,7 +16,7 @@ from torch import Tensor
 
 from windward.contexts import Contexts
 from windward.surrogate.averages import LEAST_VARIANCE
-from windward.surrogate.kernel import KernelName, kernel_value
+from windward.surrogate.kernel import KernelName, kernel_value, lifted
 from windward.surrogate.posterior import GaussianPosterior
 
 # Numbers in one block of a kernel that does not factorise (32 MiB).
@@ -41,23 +41,34 @@ class Crowd:
     amplitude: Tensor
     shift: Tensor
     scale: Tensor
+    shares: tuple[Tensor, ...] = ()  # "T 1 1" of the decisions' factor and of the contexts', where the kernel has parts
+
+    def _over_x(self, sx: Tensor) -> Tensor:
+        """Return the decisions' factor of the kernel; `"T ..."`."""
+        k = kernel_value(self.kernel, sx)
+        return lifted(k, self.shares[0]) if self.shares else k
+
+    def _over_c(self, sc: Tensor) -> Tensor:
+        """Return the contexts' factor of the kernel; `"T ..."`."""
+        k = kernel_value(self.kernel, sc)
+        return lifted(k, self.shares[1]) if self.shares else k
 
     @cached_property
     def _shared(self) -> Tensor:
         """The kernel between the weighted contexts and the observations' contexts; `"T N"`."""
-        return self.amplitude * (self.weights @ kernel_value(self.kernel, _distances(self.at, self.zc)))
+        return self.amplitude * (self.weights @ self._over_c(_distances(self.at, self.zc)))
 
     @cached_property
     def _within(self) -> Tensor:
         """The prior variance of the average; `"T 1"`."""
-        kernels = kernel_value(self.kernel, _distances(self.at, self.at))
+        kernels = self._over_c(_distances(self.at, self.at))
         return self.amplitude * ((self.weights @ kernels) @ self.weights)[:, None]
 
     def blended(self, x: Tensor) -> Tensor:
         """Return the prior covariance of the averages at decisions `"b d"` with the observations; `"T b N"`."""
         sx = _distances(x * self.rates, self.zx)
         if self.kernel == "squared_exponential":
-            return kernel_value(self.kernel, sx) * self._shared[:, None, :]
+            return self._over_x(sx) * self._shared[:, None, :]
         sc = _distances(self.at, self.zc)  # "T n N"
         found, size = torch.empty_like(sx), max(1, BLOCK // sc[0].numel())
         for one, (by_x, by_c) in enumerate(zip(sx, sc, strict=True)):
@@ -68,7 +79,7 @@ class Crowd:
     def prior(self, apart: Tensor) -> Tensor:
         """Return the prior covariance of two averages whose decisions are `apart` in squared length-scales; `"T b"`."""
         if self.kernel == "squared_exponential" or not bool(apart.any()):
-            return kernel_value(self.kernel, apart) * self._within
+            return self._over_x(apart[:, None])[:, 0] * self._within
         sc = _distances(self.at, self.at)
         found = torch.empty_like(apart)
         for one, (row, by_c) in enumerate(zip(apart, sc, strict=True)):
@@ -84,11 +95,11 @@ class Crowd:
     @cached_property
     def _kernels(self) -> tuple[Tensor, Tensor]:
         """The kernel between contexts and the observations' contexts, `"T n N"`, and among contexts, `"T n n"`."""
-        return tuple(kernel_value(self.kernel, _distances(self.at, there)) for there in (self.zc, self.at))  # type: ignore[return-value]
+        return tuple(self._over_c(_distances(self.at, there)) for there in (self.zc, self.at))  # type: ignore[return-value]
 
     def means(self, x: Tensor) -> Tensor:
         """Return the mean of f at decisions `"b d"` and every context; `"T b n"`. For kernels that factorise."""
-        kx = kernel_value(self.kernel, _distances(x * self.rates, self.zx)) * self.alpha.mT
+        kx = self._over_x(_distances(x * self.rates, self.zx)) * self.alpha.mT
         found = self.amplitude[..., None] * (kx @ self._kernels[0].mT) + self.mean[..., None]
         return found * self.scale[..., None] + self.shift[..., None]
 
@@ -98,7 +109,7 @@ class Crowd:
         It is differentiable in the decisions; the weights are held. Factorising kernels alone.
         """
         to_seen, within = self._kernels
-        kx = kernel_value(self.kernel, _distances(x * self.rates, self.zx))
+        kx = self._over_x(_distances(x * self.rates, self.zx))
         white = (kx * (pull @ to_seen)) @ self.inverse.mT
         prior = self.amplitude * ((pull @ within) * pull).sum(-1)
         variance = prior - (self.amplitude[..., None] * white).square().sum(-1)
@@ -158,6 +169,9 @@ def crowd(posteriors: Sequence[object], contexts: Contexts, *, exact: bool = Fal
         numbers([one.hyperparameters.amplitude for one in some]),
         numbers([one.shift for one in some]),
         numbers([one.scale for one in some]),
+        shares=tuple(
+            numbers(each)[..., None] for each in zip(*(one.hyperparameters.shares for one in some), strict=True)
+        ),
     )
 
 

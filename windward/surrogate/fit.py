@@ -12,11 +12,12 @@ from windward.basics.budget import Need, Sizes
 from windward.basics.errors import ArgumentError, SolverError
 from windward.basics.speech import shown
 from windward.space import Roles
-from windward.surrogate.kernel import KERNELS, KernelName, kernel_value, squared_distances
-from windward.surrogate.likelihood import LEAST_NOISE, MANY, NOISE_PRIOR, Likelihood, length_scale_prior
+from windward.surrogate.hyperparameters import Hyperparameters
+from windward.surrogate.kernel import KERNELS, KernelName, product_value, squared_distances
+from windward.surrogate.likelihood import MANY, Likelihood
 from windward.surrogate.nearby import draws, posteriors_at
 from windward.surrogate.needs import posterior_needs
-from windward.surrogate.posterior import GaussianPosterior, Hyperparameters
+from windward.surrogate.posterior import GaussianPosterior
 from windward.surrogate.protocol import NO_START, Start
 from windward.surrogate.scaling import Scaling, Standardize
 from windward.trials.trials import Dataset
@@ -39,7 +40,10 @@ class GaussianProcess:
     The amplitude is 1 in standardised outcomes, as in BoTorch's default model. `tasks=True` gives each choice of a
     categorical context a length-scale of its own: choices i and j are then correlated by a_i a_j, a_i = exp(-1 / (4 l_i^2)),
     the task kernel of rank one plus a diagonal; otherwise all choices are equally alike. `refit` is the share by which the
-    observations must grow before hyper-parameters are searched again; in between, new rows extend the factor.
+    observations must grow before hyper-parameters are searched again; in between, new rows extend the factor. `parts=True`
+    adds a part in the decisions alone and one in the contexts alone to the squared exponential, with fitted shares: what a
+    context does to every decision alike is then no noise, and what a decision does in every context alike is not averaged out.
+    Without contexts it changes nothing.
 
     >>> GaussianProcess(kernel="matern52").kernel
     'matern52'
@@ -50,21 +54,33 @@ class GaussianProcess:
     fixed: Hyperparameters | None = field(default=None, kw_only=True)
     tasks: bool = field(default=False, kw_only=True)
     refit: float = field(default=REFIT, kw_only=True)
+    parts: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         arguments.choice("GaussianProcess", "kernel", self.kernel, KERNELS)
         arguments.flag("GaussianProcess", "tasks", self.tasks)
         arguments.number("GaussianProcess", "refit", self.refit, low=0.0)
+        arguments.flag("GaussianProcess", "parts", self.parts)
+        if self.parts and self.kernel != "squared_exponential":
+            raise ArgumentError(
+                f'GaussianProcess(kernel="{self.kernel}", parts=True): a kernel has parts where it is a product over decisions '
+                'and contexts; use kernel="squared_exponential".'
+            )
         if isinstance(self.outcome, type) or not isinstance(self.outcome, Scaling):
             raise ArgumentError(
                 f"GaussianProcess(outcome={shown(self.outcome)}): give Standardize(), SoftClip() or Unscaled()."
             )
         if self.fixed is not None:
             check_hyperparameters(self.fixed)
+            if self.fixed.shares and self.kernel != "squared_exponential":
+                raise ArgumentError(
+                    f"GaussianProcess(fixed=Hyperparameters(shares={shown(self.fixed.shares)})): a kernel has shares where it "
+                    'is a product over decisions and contexts; use kernel="squared_exponential".'
+                )
 
     def cost(self, sizes: Sizes) -> list[Need]:
         """Return what the matrices of a fit, of its predictions and of its samples take; see `posterior_needs`."""
-        return posterior_needs(self.kernel, sizes)
+        return posterior_needs(self.kernel, sizes, parts=self.parts)
 
     def fit(self, data: Dataset, start: Start = NO_START) -> GaussianPosterior:
         """Return the posterior at the most probable hyper-parameters, searched from the prior's mode and from `start`.
@@ -89,17 +105,11 @@ class GaussianProcess:
         if start is not None:
             check_hyperparameters(start)
         problem = self.likelihood(data)
-        count = problem.parameters
-        mode = Hyperparameters(0.0, (length_scale_prior(count).mode,) * count, 1.0, NOISE_PRIOR.mode)
+        mode, *others = problem.layout.starts()
         if len(data.y) < 2:
             return mode
-        warm = start is not None and len(start.length_scales) == count
-        # A first fit also looks from rougher and smoother functions: the likelihood has several hills.
-        others = [
-            Hyperparameters(0.0, tuple(factor * scale for scale in mode.length_scales), 1.0, LEAST_NOISE * 10)
-            for factor in (() if warm else (0.3, 3.0))
-        ]
-        starts = [mode, *others]
+        warm = start is not None and problem.layout.fits(start)
+        starts = [mode] if warm else [mode, *others]  # a first fit also looks from rougher and smoother functions
         if len(data.y) > MANY:  # which hill, some rows tell; how high, only all
             starts = [problem.thinned(MANY).search(starts)]
         return problem.search([start, *starts] if warm and start is not None else starts)
@@ -144,9 +154,10 @@ class GaussianProcess:
         problem = self.likelihood(data)
         inputs = problem.inputs(hyperparameters)
         zx, zc = inputs.x(data.x), inputs.c(data.c)
-        s = squared_distances(zx, zx) + squared_distances(zc, zc)
+        sx, sc = squared_distances(zx, zx), squared_distances(zc, zc)
         noise = problem.noise(hyperparameters.noise)
-        covariance = hyperparameters.amplitude * kernel_value(self.kernel, s.fill_diagonal_(0.0))
+        k = product_value(self.kernel, sx.fill_diagonal_(0.0), sc.fill_diagonal_(0.0), hyperparameters.shares)
+        covariance = hyperparameters.amplitude * k
         covariance.diagonal().add_(noise)
         factor, failed = torch.linalg.cholesky_ex(covariance)
         if int(failed):
@@ -220,6 +231,7 @@ class GaussianProcess:
             scaled.shift,
             scaled.scale,
             data.floor is None and not isinstance(self.fixed, Hyperparameters),
+            self.parts and data.x.shape[1] > 0 and data.c.shape[1] > 0,
         )
 
 
@@ -256,3 +268,9 @@ def check_hyperparameters(fixed: Hyperparameters) -> None:
         arguments.number(call, "length_scales", scale, low=0.0, open_low=True)
     arguments.number(call, "amplitude", fixed.amplitude, low=0.0, open_low=True)
     arguments.number(call, "noise", fixed.noise, low=0.0, open_low=True)
+    if not isinstance(fixed.shares, tuple | list) or len(fixed.shares) not in (0, 2):
+        raise ArgumentError(
+            f"{call}(shares={shown(fixed.shares)}): give two numbers, for decisions and for contexts, or () for none."
+        )
+    for share in fixed.shares:
+        arguments.number(call, "shares", share, low=0.0, high=1.0)

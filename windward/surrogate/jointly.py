@@ -45,8 +45,8 @@ def _between(posterior: GaussianPosterior, zc: Tensor, apart: Tensor, weights: T
     """Return the prior covariance of two sums whose decisions are `apart` `"b"` in squared length-scales."""
     amplitude, squared = posterior.hyperparameters.amplitude, squared_distances(zc, zc)
     if posterior.kernel == "squared_exponential" or not bool(apart.any()):
-        within = ((weights @ kernel_value(posterior.kernel, squared)) * shares).sum(-1)
-        return amplitude * kernel_value(posterior.kernel, apart) * within
+        within = ((weights @ posterior.over_c(squared)) * shares).sum(-1)
+        return amplitude * posterior.over_x(apart) * within
     rows = max(len(apart), len(weights), len(shares))
     apart, weights, shares = (each.expand(rows, *each.shape[1:]) for each in (apart, weights, shares))
     found = [  # a kernel that does not factorise: one matrix for each distance
@@ -60,7 +60,7 @@ def _blended(posterior: GaussianPosterior, zx: Tensor, zc: Tensor, weights: Tens
     amplitude = posterior.hyperparameters.amplitude
     sx, sc = squared_distances(zx, posterior.zx), squared_distances(zc, posterior.zc)
     if posterior.kernel == "squared_exponential":
-        return amplitude * kernel_value(posterior.kernel, sx) * (weights @ kernel_value(posterior.kernel, sc))
+        return amplitude * posterior.over_x(sx) * (weights @ posterior.over_c(sc))
     rows = max(len(sx), len(weights))
     sx, weights = sx.expand(rows, -1), weights.expand(rows, -1)
     parts = blocks(rows, len(zc), posterior.size, sx.device)

@@ -3,7 +3,9 @@
     squared exponential  k(s) = exp(-s / 2)                                      k'(s) = -k / 2
     Matern-5/2           k(s) = (1 + sqrt(5 s) + 5 s / 3) exp(-sqrt(5 s))        k'(s) = -5/6 (1 + sqrt(5 s)) exp(-sqrt(5 s))
 
-Because s adds over decisions and contexts, the squared exponential factorises: k(s_x + s_c) = k(s_x) k(s_c).
+Because s adds over decisions and contexts, the squared exponential factorises: k(s_x + s_c) = k(s_x) k(s_c). Each factor may
+be lifted: s + (1 - s) k with a share s. Multiplied out, the product then has a part in decisions alone and one in contexts
+alone, and costs no more.
 """
 
 from __future__ import annotations
@@ -35,6 +37,18 @@ def kernel_value(name: KernelName, s: Tensor) -> Tensor:
     return _Matern52.apply(s)  # type: ignore[no-any-return, no-untyped-call]
 
 
+def lifted(k: Tensor, share: float | Tensor) -> Tensor:
+    """Return share + (1 - share) k: a kernel of which that share is the same everywhere. Where it is 0.0, `k` itself."""
+    return k if isinstance(share, float) and share == 0.0 else (1.0 - share) * k + share
+
+
+def product_value(name: KernelName, sx: Tensor, sc: Tensor, shares: tuple[float, ...]) -> Tensor:
+    """Return the kernel at squared distances of decisions and of contexts: the product of the lifted factors, or k(sx + sc)."""
+    if not shares:
+        return kernel_value(name, sx + sc)
+    return lifted(kernel_value(name, sx), shares[0]) * lifted(kernel_value(name, sc), shares[1])
+
+
 def kernel_slope(name: KernelName, s: Tensor, value: Tensor) -> Tensor:
     """Return k'(s), given k(s)."""
     if name == "squared_exponential":
@@ -48,6 +62,13 @@ def slope_value(name: KernelName, s: Tensor) -> Tensor:
     if name == "squared_exponential":
         return -0.5 * torch.exp(-0.5 * s)
     return _Matern52Slope.apply(s)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def context_slope(name: KernelName, sx: Tensor, sc: Tensor, shares: tuple[float, ...]) -> Tensor:
+    """Return the derivative of the whole kernel in the squared distance of the contexts, differentiable once."""
+    if not shares:
+        return slope_value(name, sx + sc)
+    return lifted(kernel_value(name, sx), shares[0]) * ((1.0 - shares[1]) * slope_value(name, sc))
 
 
 class _Matern52(torch.autograd.Function):

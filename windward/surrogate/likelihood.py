@@ -29,13 +29,11 @@ from torch import Tensor
 
 from windward.basics.errors import IncompatibleError, SolverError
 from windward.search.bfgs import Array, minimize_rows
+from windward.surrogate.hyperparameters import FARTHEST, Hyperparameters, Inputs
 from windward.surrogate.kernel import KernelName, kernel_slope, kernel_value
-from windward.surrogate.posterior import FARTHEST, Hyperparameters, Inputs
+from windward.surrogate.parts import parted, parted_value
+from windward.surrogate.priors import Layout
 
-# Fitted noise variance and length-scales stay above these, as in BoTorch: below them lies interpolation of noise.
-LEAST_NOISE = 1e-4
-LEAST_LENGTH_SCALE = 2.5e-2
-MOST = 1e4  # upper bound of both: a column with that length-scale has no effect
 # A fit stops where no hyper-parameter's gradient exceeds this, or two steps gain less than it, in log likelihood: a
 # thousandth of what would matter. The cap is far above the ten or twenty evaluations it takes.
 FIT_TOLERANCE = 1e-6
@@ -44,27 +42,6 @@ LONGEST_STEP = 2.0  # in a logarithm: beyond, the curvature at a start says noth
 MEET = 0.2  # in every logarithm: climbs so near to a higher one end in the same place, but for two in a thousand
 # With more observations than this the starts are sorted out on this many, and only the best is refined on all.
 MANY = 300
-
-
-@dataclass(frozen=True)
-class LogNormal:
-    """A log-normal prior by the mean and deviation of the logarithm; its density is over the quantity itself."""
-
-    mean: float
-    deviation: float
-
-    @property
-    def mode(self) -> float:
-        """Where the density is highest; the starting point of a fit."""
-        return math.exp(self.mean - self.deviation**2)
-
-
-def length_scale_prior(parameters: int) -> LogNormal:
-    """Return BoTorch's dimension-scaled prior: typical length-scales grow like the square root of the dimension."""
-    return LogNormal(math.sqrt(2.0) + 0.5 * math.log(max(parameters, 1)), math.sqrt(3.0))
-
-
-NOISE_PRIOR = LogNormal(-4.0, 1.0)
 
 
 class Moments(NamedTuple):
@@ -82,7 +59,7 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class Likelihood:
-    """Log marginal likelihood plus log priors at theta = (log length-scales, log noise)."""
+    """Log marginal likelihood plus log priors at theta, which `layout` tells."""
 
     kernel: KernelName
     inputs_in_units: Tensor  # "n D", decisions then contexts, divided by their units
@@ -95,6 +72,7 @@ class Likelihood:
     shift: float
     scale: float
     centred: bool  # whether the constant mean is profiled or held at zero
+    parts: bool = False  # whether the kernel has parts in decisions alone and in contexts alone
 
     @cached_property
     def parameters(self) -> int:
@@ -123,10 +101,9 @@ class Likelihood:
         return per_column if self._membership is None else per_column @ self._membership
 
     @cached_property
-    def _priors(self) -> tuple[Array, Array]:
-        """Return means and deviations of the logarithms, length-scales' then noise's."""
-        priors = [length_scale_prior(self.parameters)] * self.parameters + [NOISE_PRIOR]
-        return np.array([prior.mean for prior in priors]), np.array([prior.deviation for prior in priors])
+    def layout(self) -> Layout:
+        """What theta holds."""
+        return Layout(self.parameters, self.parts)
 
     def thinned(self, count: int) -> Likelihood:
         """Return the likelihood of `count` of the observations, evenly from first to last."""
@@ -161,13 +138,9 @@ class Likelihood:
         The rows of `thetas` `"b t"` are worked on together: with a hundred observations the calls cost as much as the
         arithmetic. A density is NaN where the covariance is not positive definite.
         """
-        rates = torch.from_numpy(np.exp(-thetas[:, self._columns])).to(self.y)
-        z = (self.inputs_in_units * rates[:, None, :]).clamp_(-FARTHEST, FARTHEST)
+        z = self._scaled(thetas)
         squares = z.square()
-        s = own_squared_distances(z, squares)
-        k = kernel_value(self.kernel, s)
-        slope = kernel_slope(self.kernel, s, k)
-        del s  # with thousands of observations each of these matrices counts
+        k, slopes, by_logit = self._kernel(thetas, z, squares)
         noise = self.noise(torch.from_numpy(np.exp(thetas[:, -1:])).to(self.y))  # "b n"
         k.diagonal(dim1=1, dim2=2).add_(noise)
         factor, failed = torch.linalg.cholesky_ex(k)
@@ -184,24 +157,40 @@ class Likelihood:
         a = precision @ residual[:, :, None]
         density = (residual * a[:, :, 0]).sum(1).mul_(-0.5) - factor.diagonal(dim1=1, dim2=2).log().sum(1)
 
-        # A_g a = -2 (k' * s_g) a, s_g = z_i^2 - 2 z_i z_j + z_j^2; the noise's part of A is diagonal.
-        width = z.shape[2]
-        powers = torch.cat([torch.ones_like(a), z, squares], dim=2)
-        turned = slope @ (powers * a)
-        per_column = (turned[:, :, :1] * squares).addcmul_(turned[:, :, 1 : width + 1], z, value=-2.0)
-        per_column = per_column.add_(turned[:, :, width + 1 :]).mul_(-2.0)
+        groups = list(zip(slopes, self._sides(z), self._sides(squares), strict=True))
+        per_column = torch.cat([_pulled(slope, z_, squares_, a) for slope, z_, squares_ in groups], dim=2)
         fitted_noise = noise * self._fitted
-        pulled = torch.cat([self._gathered(per_column), fitted_noise[:, :, None] * a], dim=2)  # A_i a
+        shared = [by @ a for by in by_logit]
+        pulled = torch.cat([self._gathered(per_column), *shared, fitted_noise[:, :, None] * a], dim=2)  # A_i a
         information = pulled.mT @ (precision @ pulled)
 
         inner = (a * a.mT).sub_(precision)
         by_noise = (inner.diagonal(dim1=1, dim2=2) * fitted_noise).sum(1, keepdim=True)
-        sides = inner.mul_(slope) @ powers[:, :, : width + 1]
-        by_scale = self._gathered((sides[:, :, :1] * z).sub_(sides[:, :, 1:]).mul_(z).sum(1))
-        gradient = torch.cat([by_scale.mul_(-2.0), by_noise.mul_(0.5)], dim=1)
+        by_shares = [(inner * by).sum((1, 2))[:, None] for by in by_logit]
+        by_scale = self._gathered(torch.cat([_traces(inner, slope, z_) for slope, z_, _ in groups], dim=1))
+        gradient = torch.cat([by_scale.mul_(-2.0), *(by.mul_(0.5) for by in by_shares), by_noise.mul_(0.5)], dim=1)
         density.masked_fill_(failed != 0, math.nan)
         parts = (part.cpu().numpy() for part in (density, gradient, information.mul_(0.5)))
         return *self._with_priors(thetas, *parts), mean.cpu().numpy()
+
+    def _scaled(self, thetas: Array) -> Tensor:
+        """Return the inputs divided by their length-scales; `"b n D"`."""
+        rates = torch.from_numpy(np.exp(-thetas[:, self._columns])).to(self.y)
+        return (self.inputs_in_units * rates[:, None, :]).clamp_(-FARTHEST, FARTHEST)
+
+    def _sides(self, z: Tensor) -> tuple[Tensor, ...]:
+        """Return the columns of decisions and of contexts where the kernel has parts; else all of them together."""
+        return (z[:, :, : self.decision_width], z[:, :, self.decision_width :]) if self.parts else (z,)
+
+    def _kernel(
+        self, thetas: Array, z: Tensor, squares: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
+        """Return the kernel, its slopes in the squared distance of each of `_sides`, and its derivatives in the logits."""
+        s = [own_squared_distances(*side) for side in zip(self._sides(z), self._sides(squares), strict=True)]
+        if self.parts:
+            return parted(self.kernel, s[0], s[1], self.layout.shares(thetas))
+        k = kernel_value(self.kernel, s[0])
+        return k, (kernel_slope(self.kernel, s[0], k),), ()
 
     @property
     def scales(self) -> bool:
@@ -210,9 +199,7 @@ class Likelihood:
 
     def moments(self, thetas: Array) -> Moments:
         """Return what the densities at the rows of `thetas` are made of; NaN where A is not positive definite."""
-        rates = torch.from_numpy(np.exp(-thetas[:, self._columns])).to(self.y)
-        z = (self.inputs_in_units * rates[:, None, :]).clamp_(-FARTHEST, FARTHEST)
-        k = kernel_value(self.kernel, own_squared_distances(z, z.square()))
+        k = self.values(self._scaled(thetas), self.layout.shares(thetas))
         k.diagonal(dim1=1, dim2=2).add_(self.noise(torch.from_numpy(np.exp(thetas[:, -1:])).to(self.y)))
         factor, failed = torch.linalg.cholesky_ex(k)
         sides = torch.stack([self.y, torch.ones_like(self.y)], dim=1).expand(len(thetas), -1, -1)
@@ -225,25 +212,29 @@ class Likelihood:
         log_determinant = 2.0 * factor.diagonal(dim1=1, dim2=2).log().sum(1)
         return Moments(log_determinant.masked_fill(failed != 0, math.nan), quadratic, ones, mean)
 
+    def values(self, z: Tensor, shares: Array) -> Tensor:
+        """Return the kernel between scaled inputs `"b n D"`, with the shares of its parts where it has them; `"b n n"`."""
+        s = [own_squared_distances(side, side.square()) for side in self._sides(z)]
+        return parted_value(self.kernel, s[0], s[1], shares) if self.parts else kernel_value(self.kernel, s[0])
+
     def log_prior(self, thetas: Array) -> Array:
         """Return the log prior density of theta itself, up to a constant; `"b"`."""
-        means, deviations = self._priors
+        means, deviations = self.layout.priors
         return np.asarray(-0.5 * np.square((thetas - means) / deviations).sum(1))
 
     def _with_priors(
         self, thetas: Array, density: Array, gradient: Array, information: Array
     ) -> tuple[Array, Array, Array]:
         """Return density, gradient and curvature with the priors' parts added."""
-        means, deviations = self._priors
+        (means, deviations), logarithms = self.layout.priors, self.layout.logarithms
         z = (thetas - means) / deviations
         constant = np.log(deviations).sum() + 0.5 * math.log(2.0 * math.pi) * (len(self.y) + len(means))
-        density = density - (thetas + 0.5 * z * z).sum(1) - constant
-        return density, gradient - 1.0 - z / deviations, information + np.diag(deviations**-2.0)
+        density = density - (logarithms * thetas + 0.5 * z * z).sum(1) - constant
+        return density, gradient - logarithms - z / deviations, information + np.diag(deviations**-2.0)
 
     def search(self, starts: Sequence[Hyperparameters]) -> Hyperparameters:
         """Return the best of bounded BFGS runs from each start."""
-        lows = np.log([LEAST_LENGTH_SCALE] * self.parameters + [LEAST_NOISE])
-        highs = np.full(self.parameters + 1, math.log(MOST))
+        lows, highs = self.layout.bounds
         together = len(self.y) <= MANY  # beyond, matrices are large enough to be worked on one by one
         best, lowest, mean = lows, math.inf, 0.0
 
@@ -257,7 +248,7 @@ class Likelihood:
                 best, lowest, mean = rows[highest].copy(), -float(density[highest]), float(means[highest])
             return -density, -gradient, curvature
 
-        thetas = np.log([[*start.length_scales, start.noise] for start in starts]).clip(lows, highs)
+        thetas = self.layout.thetas(starts)
         minimize_rows(
             negative,
             thetas,
@@ -271,8 +262,22 @@ class Likelihood:
         )
         if not math.isfinite(lowest):
             raise SolverError("GaussianProcess: the marginal likelihood is not finite at any start.")
-        *scales, noise = np.exp(best).tolist()
-        return Hyperparameters(mean, tuple(scales), 1.0, noise)
+        return self.layout.hyperparameters(best, mean)
+
+
+def _pulled(slope: Tensor, z: Tensor, squares: Tensor, a: Tensor) -> Tensor:
+    """Return A_g a = -2 (k' * s_g) a for every column, s_g = z_i^2 - 2 z_i z_j + z_j^2; `"b n d"`."""
+    width = z.shape[2]
+    turned = slope @ (torch.cat([torch.ones_like(a), z, squares], dim=2) * a)
+    per_column = (turned[:, :, :1] * squares).addcmul_(turned[:, :, 1 : width + 1], z, value=-2.0)
+    return per_column.add_(turned[:, :, width + 1 :]).mul_(-2.0)
+
+
+def _traces(inner: Tensor, slope: Tensor, z: Tensor) -> Tensor:
+    """Return sum_ij inner_ij k'_ij s_g,ij / 2 for every column; `"b d"`."""
+    powers = torch.cat([torch.ones_like(z[:, :, :1]), z], dim=2)
+    sides = (inner * slope) @ powers
+    return (sides[:, :, :1] * z).sub_(sides[:, :, 1:]).mul_(z).sum(1)
 
 
 def own_squared_distances(z: Tensor, squares: Tensor) -> Tensor:

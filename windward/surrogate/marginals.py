@@ -56,6 +56,7 @@ class Observations:
     rough: bool = False
     # For a draft's draft many observations may be solved for in single precision, at half the price.
     single: bool = False
+    share: float = 0.0  # of the decisions' factor, that is the same for all decisions
 
     @property
     def floor(self) -> float:
@@ -130,7 +131,10 @@ class Decisions:
         self.z = x * observations.rates
         kx = torch.addmm(observations.constants[0], self.z, observations.z.T)
         kx.sub_(self.z.square().sum(-1, keepdim=True), alpha=0.5)
-        self.kx = kx.clamp_max_(0.0).exp_()
+        self.kx = self.steep = kx.clamp_max_(0.0).exp_()
+        if observations.share:
+            self.steep = kx.mul_(1.0 - observations.share)
+            self.kx = self.steep + observations.share
         self.solved: list[tuple[slice, Tensor]] = []
 
     def solves(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
@@ -168,7 +172,7 @@ class Decisions:
         for (block, _), pull in zip(self.solved, pulls, strict=True):
             grad_u = pull if self.whole else times_lower(pull, self.observations.inverse)
             grad_kx[block].add_(grad_u.mul_(self.inner).sum(-2), alpha=2.0)
-        pull = grad_kx.mul_(self.kx)
+        pull = grad_kx.mul_(self.steep)
         grad_z = (pull @ self.observations.z).addcmul_(pull.sum(-1, keepdim=True), self.z, value=-1.0)
         return grad_z.mul_(self.observations.rates)
 

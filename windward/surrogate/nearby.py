@@ -9,7 +9,7 @@ A fit takes the most probable hyper-parameters for certain, and with them the me
 A = K + noise at amplitude one, r = y - m with the profiled mean m, and nu = 4: the amplitude has a prior around one in
 standardised outcomes, worth four observations. The mean has a flat prior. theta = (log length-scales, log noise) comes from
 importance draws: a Student distribution around the fit with the fit's curvature, weighted and resampled. Its prior is the
-log-normal of the fit, which as a density of theta has no Jacobian.
+log-normal of the fit, which as a density of theta has no Jacobian. Where the kernel has parts their logits are in theta too.
 """
 
 from __future__ import annotations
@@ -24,16 +24,9 @@ import torch
 from torch import Tensor
 
 from windward.search.bfgs import Array
-from windward.surrogate.kernel import kernel_value
-from windward.surrogate.likelihood import (
-    LEAST_LENGTH_SCALE,
-    LEAST_NOISE,
-    MOST,
-    Likelihood,
-    Moments,
-    own_squared_distances,
-)
-from windward.surrogate.posterior import FARTHEST, GaussianPosterior, Hyperparameters
+from windward.surrogate.hyperparameters import FARTHEST, Hyperparameters
+from windward.surrogate.likelihood import Likelihood, Moments
+from windward.surrogate.posterior import GaussianPosterior
 
 # Observations that the amplitude's prior is worth.
 ANCHOR = 4.0
@@ -63,7 +56,7 @@ def draws(
     """Return `count` draws of the hyper-parameters, equally probable; fewer with many observations."""
     count = fewer(count, len(problem.y))
     center, root = _proposal(problem, fitted)
-    proposals = _drawn(center, root, PROPOSALS * count, generator)
+    proposals = _drawn(problem, center, root, PROPOSALS * count, generator)
     moments = _moments(problem, proposals.clipped)
     log_weights = _log_target(problem, proposals.clipped, moments) - proposals.log_density
     chosen = _resampled(log_weights, count, generator)
@@ -73,7 +66,7 @@ def draws(
     mean = found.mean + spread * _even_normals(count, generator)
     thetas = proposals.clipped[chosen.numpy()]
     return [
-        Hyperparameters(float(m), tuple(np.exp(row[:-1]).tolist()), float(a), float(a) * math.exp(row[-1]))
+        problem.layout.hyperparameters(row, float(m), float(a))
         for m, a, row in zip(mean, amplitude, thetas, strict=True)
     ]
 
@@ -85,7 +78,7 @@ def posteriors_at(problem: Likelihood, found: Sequence[Hyperparameters]) -> tupl
     rates = torch.stack([torch.cat([one.x_rates, one.c_rates]) for one in inputs])
     z = (problem.inputs_in_units * problem.units * rates[:, None, :]).clamp_(-FARTHEST, FARTHEST)
     amplitude = torch.tensor([one.amplitude for one in found], dtype=torch.float64).to(problem.y)
-    covariance = amplitude[:, None, None] * kernel_value(problem.kernel, own_squared_distances(z, z.square()))
+    covariance = amplitude[:, None, None] * problem.values(z, np.array([one.shares for one in found]))
     noise = problem.noise(torch.tensor([[one.noise] for one in found], dtype=torch.float64).to(problem.y)).expand(
         len(found), size
     )
@@ -128,8 +121,7 @@ def _proposal(problem: Likelihood, fitted: Hyperparameters) -> tuple[Array, Arra
     amplitude integrated out is that of outcomes divided by the root of its best value; minus the logarithm of a Jacobian is
     one in each direction.
     """
-    lows, highs = _bounds(problem)
-    theta = np.log([*fitted.length_scales, fitted.noise / fitted.amplitude]).clip(lows, highs)
+    (lows, highs), theta = problem.layout.bounds, problem.layout.thetas([fitted])[0]
     for _ in range(STEPS):
         scaled = problem
         if problem.scales:
@@ -137,7 +129,7 @@ def _proposal(problem: Likelihood, fitted: Hyperparameters) -> tuple[Array, Arra
             scaled = replace(problem, y=problem.y * math.sqrt((ANCHOR + _freedom(problem)) / (ANCHOR + quadratic)))
         _, gradient, curvature, _ = scaled.values_and_gradients(theta[None])
         root = _inverse_root(curvature[0])
-        step = root @ (root.T @ (gradient[0] + 1.0))
+        step = root @ (root.T @ (gradient[0] + problem.layout.logarithms))
         theta = (theta + np.nan_to_num(step).clip(-LONGEST, LONGEST)).clip(lows, highs)
     return theta, WIDER * root
 
@@ -157,13 +149,12 @@ def _inverse_root(curvature: Array) -> Array:
     return root
 
 
-def _drawn(center: Array, root: Array, count: int, generator: torch.Generator) -> _Proposals:
+def _drawn(problem: Likelihood, center: Array, root: Array, count: int, generator: torch.Generator) -> _Proposals:
     """Return Student draws around a centre, moved into the bounds, with the density where they then are."""
     width = len(center)
     normal = torch.randn(count, width, generator=generator, dtype=torch.float64).numpy()
     chi = 2.0 * torch._standard_gamma(torch.full((count, 1), HEAVY / 2.0, dtype=torch.float64), generator=generator)
-    lows, highs = _bounds_of(width)
-    drawn = (center + (normal * np.sqrt(HEAVY / chi.numpy())) @ root.T).clip(lows, highs)
+    drawn = (center + (normal * np.sqrt(HEAVY / chi.numpy())) @ root.T).clip(*problem.layout.bounds)
     z = np.linalg.solve(root, (drawn - center).T)
     log_density = -0.5 * (HEAVY + width) * np.log1p(np.square(z).sum(0) / HEAVY)
     return _Proposals(drawn, torch.from_numpy(log_density))
@@ -212,12 +203,3 @@ def _even_normals(count: int, generator: torch.Generator) -> Tensor:
     levels = (torch.arange(count, dtype=torch.float64) + 0.5) / count
     quantiles: Tensor = torch.special.ndtri(levels)
     return quantiles[torch.randperm(count, generator=generator)]
-
-
-def _bounds(problem: Likelihood) -> tuple[Array, Array]:
-    return _bounds_of(problem.parameters + 1)
-
-
-def _bounds_of(width: int) -> tuple[Array, Array]:
-    lows = np.log([LEAST_LENGTH_SCALE] * (width - 1) + [LEAST_NOISE])
-    return lows, np.full(width, math.log(MOST))

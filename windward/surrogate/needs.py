@@ -17,12 +17,17 @@ STARTS = 8
 COPIES: dict[KernelName, int] = {"squared_exponential": 1, "matern52": 15}
 
 
-def posterior_needs(kernel: KernelName, sizes: Sizes) -> list[Need]:
+# Matrices of observations by observations that a fit holds, and one by a kernel with parts.
+MATRICES, WITH_PARTS = 7, 21
+
+
+def posterior_needs(kernel: KernelName, sizes: Sizes, *, parts: bool = False) -> list[Need]:
     """Return what a fit, its predictions at every context and, where they are drawn, its paths and samples take."""
+    held = WITH_PARTS if parts else MATRICES
     n, points, observations = sizes.observations, f"{sizes.points:,} contexts", f"{sizes.observations:,} observations"
     rows = 1 + (sizes.columns if sizes.slopes else 0)
     needs = [
-        Need("the covariance of the observations", 7 * n**2, f"7 x {n:,} x {observations}", by="observations"),
+        Need("the covariance of the observations", held * n**2, f"{held} x {n:,} x {observations}", by="observations"),
         Need(
             "the kernel between contexts and observations",
             5 * rows * sizes.points * n,

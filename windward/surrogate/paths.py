@@ -59,7 +59,7 @@ class Path:
 
     def _features(self, rows: Tensor) -> Tensor:
         observed = self.posterior.zx if self.factorises else self.posterior.zx[:0]
-        return _Features.apply(rows, self.x_frequencies, observed)  # type: ignore[no-any-return, no-untyped-call]
+        return _Features.apply(rows, self.x_frequencies, observed, self.posterior.hyperparameters.x_share)  # type: ignore[no-any-return, no-untyped-call]
 
     def table(self, points: Tensor) -> Tensor:
         """Return what each feature of a decision adds at each context; `"p n"`. The last one made is kept."""
@@ -80,7 +80,7 @@ class Path:
             torch.mul(weights, angles.cos(), out=block[:count])
             torch.mul(-weights, angles.sin(), out=block[count : 2 * count])
             if self.factorises:
-                kc = kernel_value(posterior.kernel, squared_distances(posterior.zc, some))
+                kc = posterior.over_c(squared_distances(posterior.zc, some))
                 torch.mul((posterior.hyperparameters.amplitude * self.correction)[:, None], kc, out=block[2 * count :])
         return table
 
@@ -109,7 +109,8 @@ class Path:
         sx, sc = squared_distances(zx, posterior.zx), squared_distances(zc, posterior.zc)
         amplitude, columns = posterior.hyperparameters.amplitude, []
         if self.factorises:  # k' = -k / 2, and k is a product
-            kx, kc = kernel_value(posterior.kernel, sx) * self.correction, kernel_value(posterior.kernel, sc)
+            kx = posterior.over_x(sx) * self.correction
+            kc = (1.0 - posterior.hyperparameters.c_share) * kernel_value(posterior.kernel, sc)
         else:
             steep = 2.0 * amplitude * slope_value(posterior.kernel, sx[..., None, :] + sc)
         for column, rate in enumerate(posterior.inputs.c_rates):
@@ -144,7 +145,7 @@ class PathSketch:
             parts.append((torch.cat([angles.cos(), angles.sin()], dim=1) @ prior).to(rows))
         centred = torch.cat(parts)
         if path.factorises:  # it cancels against large weights, so it stays in double
-            centred += squared_distances(rows, path.posterior.zx).mul_(-0.5).exp_() @ table[count:]
+            centred += path.posterior.over_x(squared_distances(rows, path.posterior.zx)) @ table[count:]
         return path.correct(centred.reshape(*x.shape[:-1], len(points)), zx, points)
 
     def context_gradient(self, x: Tensor, points: Tensor) -> Tensor:
@@ -169,28 +170,32 @@ class _Features(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, frequencies: Tensor, observed: Tensor) -> Tensor:
+    def forward(ctx: Any, rows: Tensor, frequencies: Tensor, observed: Tensor, share: float) -> Tensor:
         angles, count = rows @ frequencies.T, len(frequencies)
         features = rows.new_empty(len(rows), 2 * count + len(observed))
         torch.cos(angles, out=features[:, :count])
         torch.sin(angles, out=features[:, count : 2 * count])
         if len(observed):
             torch.exp(squared_distances(rows, observed).mul_(-0.5), out=features[:, 2 * count :])
+            if share:
+                features[:, 2 * count :].mul_(1.0 - share).add_(share)
+        ctx.share = share
         ctx.save_for_backward(rows, frequencies, observed, features)
         return features
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None, None]:
         rows, frequencies, observed, features = ctx.saved_tensors
         count = len(frequencies)
         turned = features[:, :count] * upstream[:, count : 2 * count]
         turned.addcmul_(features[:, count : 2 * count], upstream[:, :count], value=-1.0)
         gradient = turned @ frequencies
         if len(observed):
-            pull = features[:, 2 * count :] * upstream[:, 2 * count :]
+            steep = features[:, 2 * count :]
+            pull = (steep - ctx.share if ctx.share else steep) * upstream[:, 2 * count :]
             gradient = gradient + pull @ observed - pull.sum(-1, keepdim=True) * rows
-        return gradient, None, None
+        return gradient, None, None, None
 
 
 def draw_path(posterior: GaussianPosterior, generator: torch.Generator, features: int) -> Path:
@@ -205,6 +210,10 @@ def draw_path(posterior: GaussianPosterior, generator: torch.Generator, features
     if posterior.kernel == "matern52":
         # Its spectral density is Student's t with 5 degrees of freedom: a normal over the root of a chi-square / 5.
         frequencies = frequencies * (5.0 / normal(features, 5).square().sum(-1, keepdim=True)).sqrt()
+    for columns, share in zip((slice(d), slice(d, d + k)), posterior.hyperparameters.shares, strict=False):
+        # The spectrum of s + (1 - s) k: frequency zero with probability s.
+        kept = torch.rand(features, 1, generator=generator, dtype=torch.float64) >= share
+        frequencies[:, columns] *= kept.to(frequencies)
     phases = 2.0 * math.pi * torch.rand(features, generator=generator, dtype=torch.float64).to(device)
     amplitude = posterior.hyperparameters.amplitude
     weights = normal(features) * math.sqrt(2.0 * amplitude / features)

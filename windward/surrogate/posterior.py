@@ -1,9 +1,11 @@
 """An exact Gaussian process conditioned on data, decisions and contexts kept apart until the kernel.
 
     k((x, c), (x', c')) = amplitude * kernel(|x - x'|^2 / l_x^2 + |c - c'|^2 / l_c^2)
+                        = amplitude * (s_x + (1 - s_x) kernel(|x - x'|^2 / l_x^2)) (s_c + (1 - s_c) kernel(|c - c'|^2 / l_c^2))
     mean(x, c)  = m + k(.)' (K + N)^-1 (y - m)          var(x, c) = amplitude - k(.)' (K + N)^-1 k(.)
 
-Everything inside is in standardised outcomes; `shift` and `scale` bring results back to the user's.
+The second line is the kernel with `shares`: its product holds a part in x alone and one in c alone. Everything inside is in
+standardised outcomes; `shift` and `scale` bring results back to the user's.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ from torch import Tensor
 from windward.contexts import Contexts
 from windward.surrogate.averages import average_marginals, averages, weighted_deviation
 from windward.surrogate.factors import extend_factor
+from windward.surrogate.hyperparameters import Hyperparameters, Inputs
 from windward.surrogate.jointly import covariance_of_averages
-from windward.surrogate.kernel import KernelName, kernel_value, squared_distances
+from windward.surrogate.kernel import KernelName, kernel_value, lifted, product_value, squared_distances
 from windward.surrogate.left_out import LeftOut, leave_out
 from windward.surrogate.marginals import LARGE, Observations, blocks, product_marginals
 from windward.surrogate.paths import FEATURES, Path, draw_path
@@ -33,9 +36,6 @@ Prepared = TypeVar("Prepared")
 
 # A variance below this share of the amplitude is rounding; its square root keeps a finite slope.
 LEAST_VARIANCE = 1e-14
-# Beyond this many length-scales two points are uncorrelated to the last bit; clamping keeps far outliers from
-# spoiling the distances of their neighbours by cancellation.
-FARTHEST = 1e4
 # The least share of noise in the variance with which a draft may save digits: K^-1 has one over it for its largest entries.
 STURDY = 1e-5
 # Decisions times observations up to which a split that is not there yet would cost more than it saves.
@@ -48,36 +48,6 @@ SKETCH_RESIDUAL = 1e-2
 JOINT = 2048
 # Decisions by contexts by observations, up to which a kernel that does not factorise is worked on at once (128 MiB).
 PAIRED = 2**24
-
-
-@dataclass(frozen=True)
-class Hyperparameters:
-    """Constant mean, length-scale per parameter, amplitude (signal variance) and noise variance, standardised."""
-
-    mean: float
-    length_scales: tuple[float, ...]
-    amplitude: float
-    noise: float
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """How raw columns become kernel inputs: contexts less their origin, both times rates; `"d"`, `"k"` and `"k"`.
-
-    A rate is one over unit and length-scale. Without the origin, contexts far from zero would cancel away.
-    """
-
-    x_rates: Tensor
-    c_rates: Tensor
-    c_origin: Tensor
-
-    def x(self, x: Tensor) -> Tensor:
-        """Return scaled decisions."""
-        return (x.to(self.x_rates.device) * self.x_rates).clamp(-FARTHEST, FARTHEST)
-
-    def c(self, points: Tensor) -> Tensor:
-        """Return scaled contexts."""
-        return ((points.to(self.c_rates.device) - self.c_origin) * self.c_rates).clamp(-FARTHEST, FARTHEST)
 
 
 @dataclass(frozen=True)
@@ -138,6 +108,7 @@ class GaussianPosterior:
             least=LEAST_VARIANCE * amplitude,
             rough=sturdy and self.drafted > 0,
             single=sturdy and self.drafted > 1,
+            share=self.hyperparameters.x_share,
         )
 
     def means(self, x: Tensor, points: Tensor) -> Tensor:
@@ -145,7 +116,7 @@ class GaussianPosterior:
         sx = squared_distances(self.inputs.x(x.to(self.zx.device)), self.zx)
         sc = squared_distances(self.inputs.c(points), self.zc)
         if self.kernel == "squared_exponential":
-            mean = (kernel_value(self.kernel, sx) * self.alpha) @ kernel_value(self.kernel, sc).T
+            mean = (self.over_x(sx) * self.alpha) @ self.over_c(sc).T
         else:
             parts = blocks(len(x), len(points), self.size, sx.device)
             each = (kernel_value(self.kernel, sx[some, None, :] + sc) @ self.alpha for some in parts)
@@ -197,14 +168,14 @@ class GaussianPosterior:
         """Return the mean of the kernel between two contexts drawn by the weights."""
         weights = contexts.weights
         if len(zc) <= JOINT:
-            return weights @ kernel_value(self.kernel, squared_distances(zc, zc)) @ weights
+            return weights @ self.over_c(squared_distances(zc, zc)) @ weights
 
         def summed() -> tuple[Tensor, Tensor]:  # a search asks for it again and again, and it takes seconds
             size = max(1, JOINT**2 // len(zc))
             parts = zip(torch.split(zc, size), torch.split(weights, size), strict=True)
             total = zc.new_zeros(())
             for some, shares in parts:
-                total += shares @ (kernel_value(self.kernel, squared_distances(some, zc)) @ weights)
+                total += shares @ (self.over_c(squared_distances(some, zc)) @ weights)
             return weights, total
 
         kept = self.once("within", contexts.points, summed)
@@ -306,15 +277,23 @@ class GaussianPosterior:
 
     def covariance(self, zx: Tensor, zc: Tensor, zx_other: Tensor, zc_other: Tensor) -> Tensor:
         """Return prior covariances between scaled inputs, pair by pair; `"a b"`."""
-        s = squared_distances(zx, zx_other) + squared_distances(zc, zc_other)
-        return self.hyperparameters.amplitude * kernel_value(self.kernel, s)
+        sx, sc = squared_distances(zx, zx_other), squared_distances(zc, zc_other)
+        return self.hyperparameters.amplitude * product_value(self.kernel, sx, sc, self.hyperparameters.shares)
+
+    def over_x(self, sx: Tensor) -> Tensor:
+        """Return the decisions' factor of the kernel."""
+        return lifted(kernel_value(self.kernel, sx), self.hyperparameters.x_share)
+
+    def over_c(self, sc: Tensor) -> Tensor:
+        """Return the contexts' factor of the kernel."""
+        return lifted(kernel_value(self.kernel, sc), self.hyperparameters.c_share)
 
     def cross(self, zx: Tensor, zc: Tensor, weights: Tensor) -> Tensor:
         """Return sum_i weights_i k((x, c), observation i) for every x `"*b d"` and c `"m k"`; `"*b m"`."""
         amplitude = self.hyperparameters.amplitude
         sx, sc = squared_distances(zx, self.zx), squared_distances(zc, self.zc)
         if self.kernel == "squared_exponential":
-            return amplitude * (kernel_value(self.kernel, sx) * weights) @ kernel_value(self.kernel, sc).T
+            return amplitude * (self.over_x(sx) * weights) @ self.over_c(sc).T
         if sx.ndim != 2 or sx.requires_grad or sx.numel() * len(sc) <= PAIRED:
             return amplitude * (kernel_value(self.kernel, sx[..., None, :] + sc) @ weights)
         found = sx.new_empty(len(sx), len(sc))
@@ -325,7 +304,7 @@ class GaussianPosterior:
     def _blend(self, zx: Tensor, zc: Tensor, weights: Tensor) -> Tensor:
         sx, sc = squared_distances(zx, self.zx), squared_distances(zc, self.zc)
         if self.kernel == "squared_exponential":
-            return kernel_value(self.kernel, sx) * (weights @ kernel_value(self.kernel, sc))
+            return self.over_x(sx) * (weights @ self.over_c(sc))
         return (kernel_value(self.kernel, sx[..., None, :] + sc) * weights[:, None]).sum(-2)
 
     def _direct_marginals(self, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
@@ -361,8 +340,10 @@ class GaussianPosterior:
 
     def sloped(self, points: Tensor) -> SlopedContexts:
         """Return what every decision shares when slopes at these contexts are asked for."""
-        of = self.inputs
-        return self.once("slopes", points, lambda: SlopedContexts.of(of.c(points), self.zc, of.c_rates, self.residual))
+        of, share = self.inputs, self.hyperparameters.c_share
+        return self.once(
+            "slopes", points, lambda: SlopedContexts.of(of.c(points), self.zc, of.c_rates, self.residual, share)
+        )
 
     def splits(self, points: Tensor, count: int, what: str) -> bool:
         """Whether to split the contexts: once enough decisions have been evaluated to repay it.
@@ -378,14 +359,18 @@ class GaussianPosterior:
 
     def _split(self, points: Tensor, count: int) -> Split:
         def factors(z: Tensor) -> Tensor:
-            return kernel_value(self.kernel, squared_distances(self.inputs.c(points), z))
+            return self.over_c(squared_distances(self.inputs.c(points), z))
 
         if not self.splits(points, count, "split"):
             kc = factors(self.zc)
             return Split(kc, None, kc)
         if self.drafted:
             return self.once(
-                "split", points, lambda: rough_split(factors, self.inputs.c(points), self.zc, self.residual)
+                "split",
+                points,
+                lambda: rough_split(
+                    factors, self.inputs.c(points), self.zc, self.residual, self.hyperparameters.c_share
+                ),
             )
         return self.once("split", points, lambda: split(factors(self.zc), self.residual))
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from windward.contexts import Contexts
 from windward.space import Roles
-from windward.surrogate.posterior import Hyperparameters
+from windward.surrogate.hyperparameters import Hyperparameters
 from windward.surrogate.slopes import ContextSlopes
 from windward.trials.trials import Dataset
 

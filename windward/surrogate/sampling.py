@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from windward.basics.errors import SolverError
-from windward.surrogate.kernel import kernel_value, squared_distances
+from windward.surrogate.kernel import squared_distances
 
 if TYPE_CHECKING:
     from windward.surrogate.posterior import GaussianPosterior
@@ -24,14 +24,14 @@ def sample_many(
     posterior: GaussianPosterior, x: Tensor, points: Tensor, count: int, generator: torch.Generator
 ) -> Tensor:
     """Return `count` samples of f at one decision `"d"` and many contexts `"n k"`, in memory linear in them; `"count n"`."""
-    amplitude, kernel = posterior.hyperparameters.amplitude, posterior.kernel
+    amplitude = posterior.hyperparameters.amplitude
     zx, zc = posterior.inputs.x(x)[None], posterior.inputs.c(points)
 
     def root() -> tuple[Tensor, LowRank]:
         solved = posterior.covariance(zx.expand(len(zc), -1), zc, posterior.zx, posterior.zc) @ posterior.inverse.T
 
         def column(place: int) -> Tensor:
-            prior = kernel_value(kernel, squared_distances(zc, zc[place : place + 1]))[:, 0]
+            prior = posterior.over_c(squared_distances(zc, zc[place : place + 1]))[:, 0]
             return amplitude * prior - solved @ solved[place]
 
         variances = (amplitude - solved.square().sum(-1)).clamp_min_(0.0)

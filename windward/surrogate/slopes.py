@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from windward.surrogate.kernel import kernel_value, slope_value, squared_distances
+from windward.surrogate.kernel import context_slope, kernel_value, lifted, product_value, squared_distances
 from windward.surrogate.marginals import Decisions, Observations, times_lower, times_transposed
 from windward.surrogate.splits import SPLIT_RESIDUAL, Forms, quadratic_forms, rough_split, split
 
@@ -59,16 +59,20 @@ class SlopedContexts:
     forms: Forms  # of "(1 + k) m" rows: value with value, then value with each slope
 
     @staticmethod
-    def of(zc: Tensor, observed: Tensor, rates: Tensor, residual: float) -> SlopedContexts:
-        """Return them for scaled contexts `"m k"` and observed ones `"n k"`, slopes per unit of the context."""
+    def of(zc: Tensor, observed: Tensor, rates: Tensor, residual: float, share: float = 0.0) -> SlopedContexts:
+        """Return them for scaled contexts `"m k"` and observed ones `"n k"`, slopes per unit of the context.
+
+        `share` is that of the contexts' factor which is the same everywhere.
+        """
 
         def factors(z: Tensor) -> Tensor:
             kc = kernel_value("squared_exponential", squared_distances(zc, z))
-            slopes = (-(kc * (zc[:, None, column] - z[:, column])) * rate for column, rate in enumerate(rates))
-            return torch.cat([kc, *slopes])
+            steep = kc if share == 0.0 else (1.0 - share) * kc
+            slopes = (-(steep * (zc[:, None, column] - z[:, column])) * rate for column, rate in enumerate(rates))
+            return torch.cat([lifted(kc, share), *slopes])
 
         parts = (
-            rough_split(factors, zc, observed, residual)
+            rough_split(factors, zc, observed, residual, share)
             if residual > SPLIT_RESIDUAL
             else split(factors(observed), residual)
         )
@@ -82,9 +86,9 @@ class SlopedContexts:
 def _directly(posterior: GaussianPosterior, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     amplitude = posterior.hyperparameters.amplitude
     zc = posterior.inputs.c(points)
-    s = squared_distances(posterior.inputs.x(x), posterior.zx)[:, None, :] + squared_distances(zc, posterior.zc)
-    k = amplitude * kernel_value(posterior.kernel, s)  # "b m n"
-    steep = 2.0 * amplitude * slope_value(posterior.kernel, s)
+    sx, sc = squared_distances(posterior.inputs.x(x), posterior.zx)[:, None, :], squared_distances(zc, posterior.zc)
+    k = amplitude * product_value(posterior.kernel, sx, sc, posterior.hyperparameters.shares)  # "b m n"
+    steep = 2.0 * amplitude * context_slope(posterior.kernel, sx, sc, posterior.hyperparameters.shares)
     inverse = posterior.inverse
     if k.requires_grad:
         solved = k @ inverse.T
@@ -98,7 +102,7 @@ def _directly(posterior: GaussianPosterior, x: Tensor, points: Tensor) -> tuple[
         slope = steep * gap
         means.append(slope @ posterior.alpha)
         crossed.append((slope * weights).sum(-1))
-    empty = s.new_zeros(*s.shape[:2], 0)
+    empty = k.new_zeros(*k.shape[:2], 0)
     return (
         k @ posterior.alpha,
         amplitude - solved.square().sum(-1),

@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from windward.surrogate.kernel import kernel_value, squared_distances
+from windward.surrogate.kernel import kernel_value, lifted, squared_distances
 
 # The largest entry left of `kc - outer @ inner`. The variance's error is at most 2 sqrt(n / noise) times that, so with
 # the least noise of 1e-4 and n = 1000 it is below 1e-9 of the amplitude.
@@ -138,15 +138,17 @@ def split(kc: Tensor, residual: float = SPLIT_RESIDUAL) -> Split:
     return Split(kc, None, kc)
 
 
-def rough_split(stacked: Callable[[Tensor], Tensor], zc: Tensor, observed: Tensor, left: float) -> Split:
+def rough_split(
+    stacked: Callable[[Tensor], Tensor], zc: Tensor, observed: Tensor, left: float, share: float = 0.0
+) -> Split:
     """Split squared exponential context factors until the pivots leave at most `left` of the pivoted side's prior variance.
 
     `stacked(z)` returns the factors of the scaled contexts `zc` `"m k"`, and below them perhaps their slopes, against `z`
     `"r k"`; `observed` is `"n k"`.
     """
     limit = min(len(zc) // 2, len(observed) - 1)
-    side, (pivots, rows) = observed, _pivots(observed.cpu().numpy(), left, limit)
-    fewer = _pivots(zc.cpu().numpy(), left, len(pivots) - 1)  # given up as soon as it is not fewer
+    side, (pivots, rows) = observed, _pivots(observed.cpu().numpy(), left, limit, share)
+    fewer = _pivots(zc.cpu().numpy(), left, len(pivots) - 1, share)  # given up as soon as it is not fewer
     if len(fewer[0]) < len(pivots):
         side, (pivots, rows) = zc, fewer
     kc = stacked(observed)
@@ -157,14 +159,18 @@ def rough_split(stacked: Callable[[Tensor], Tensor], zc: Tensor, observed: Tenso
     outer = torch.linalg.solve_triangular(factor, stacked(centres).T, upper=False).T.contiguous()
     if side is observed:
         return Split(kc, outer, torch.from_numpy(rows).to(kc.device))
-    return Split(kc, outer, torch.linalg.solve_triangular(factor, _squared_exponential(centres, observed), upper=False))
+    return Split(
+        kc,
+        outer,
+        torch.linalg.solve_triangular(factor, lifted(_squared_exponential(centres, observed), share), upper=False),
+    )
 
 
 def _squared_exponential(a: Tensor, b: Tensor) -> Tensor:
     return kernel_value("squared_exponential", squared_distances(a, b))
 
 
-def _pivots(z: Array, left: float, limit: int) -> tuple[list[int], Array]:
+def _pivots(z: Array, left: float, limit: int, share: float = 0.0) -> tuple[list[int], Array]:
     """Return the pivots among rows `"n k"` and the factor's rows `"r n"`; more than `limit` of them mean: not reached.
 
     Row by row in numpy: these are short vectors, on which a call costs more than its work.
@@ -177,6 +183,9 @@ def _pivots(z: Array, left: float, limit: int) -> tuple[list[int], Array]:
         if remaining[place] <= left:
             break
         row = np.exp(np.minimum(z @ z[place] - 0.5 * (squares + squares[place]), 0.0), out=rows[made])
+        if share:
+            row *= 1.0 - share
+            row += share
         row -= rows[:made, place] @ rows[:made]
         row /= np.sqrt(remaining[place])
         remaining -= np.square(row)
