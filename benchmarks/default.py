@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import default_methods
+import default_trials
 import torch
 from default_report import page
 
@@ -38,13 +39,14 @@ from windward.bench.problem import Problem
 from windward.bench.problems import problem as registered
 
 WORLD = "suite"
+HALVES = ("choose", "held", "third", "hills", "choose+hills")
 MARKS = (15, 30, 60)
 OBJECTIVES = ("expected", "tv", "cvar", "wasserstein")
 # Decisions over which the average is taken: a worst case by transport takes a millisecond.
 AVERAGED = {"wasserstein": 512}
 
 # What the records of this program depend on, besides the library.
-DEPENDS = ("windward", "benchmarks/default_methods.py")
+DEPENDS = ("windward", "benchmarks/default_methods.py", "benchmarks/default_trials.py")
 
 Record = dict[str, Any]
 
@@ -109,6 +111,7 @@ def played(problem: Problem, unit: Unit, method: str, scale: tuple[float, float]
             seed=unit.seed,
             horizon=horizon,
             after=advice,
+            parts=default_methods.PARTS,
         )
     except ww.IncompatibleError as error:
         return record | {"refused": str(error)}
@@ -178,17 +181,25 @@ def units(arguments: argparse.Namespace, names: Sequence[str], methods: Sequence
             missing = [
                 method for method in methods if (arguments.objective, name, method, seed, arguments.rounds) not in done
             ]
-            if missing:
-                scale = scales.get((arguments.objective, name, seed))
-                yield Unit(name, seed, tuple(missing), arguments.objective, arguments.rounds, made_by, scale)
+            scale, size = scales.get((arguments.objective, name, seed)), arguments.together or len(methods)
+            for start in range(0, len(missing), size):
+                some = tuple(missing[start : start + size])
+                yield Unit(name, seed, some, arguments.objective, arguments.rounds, made_by, scale)
 
 
 def problems(arguments: argparse.Namespace) -> list[str]:
     """Return the problems of the half, those wanted of them, and under a robust objective those that go with it."""
-    names = [name for name in suite.names(arguments.half) if not arguments.problems or name in arguments.problems]
+    names = [name for name in named(arguments.half) if not arguments.problems or name in arguments.problems]
     if arguments.objective == "expected":
         return names
     return [name for name in names if default_methods.robust_problem(registered(name))]
+
+
+def named(half: str | None) -> tuple[str, ...]:
+    """Return the problems of a part of the suite, or those with hills, which are for choosing alone."""
+    if half in ("hills", "choose+hills"):
+        return default_trials.HILLS + (suite.CHOOSE if half == "choose+hills" else ())
+    return suite.names(half)  # type: ignore[arg-type]
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -246,7 +257,7 @@ def listed(arguments: argparse.Namespace) -> None:
 def report(arguments: argparse.Namespace) -> None:
     """Print the tables, or write them to a file."""
     records = [record for path in arguments.files for record in records_in(path)]
-    wanted = set(arguments.problems) if arguments.problems else set(suite.names(arguments.half))
+    wanted = set(arguments.problems) if arguments.problems else set(named(arguments.half))
     chosen = [r for r in records if r["objective"] == arguments.objective and r["problem"] in wanted]
     text = page(chosen, arguments.baseline, tuple(arguments.methods), after=arguments.after)
     if arguments.out is None:
@@ -265,6 +276,9 @@ def parser() -> argparse.ArgumentParser:
     running.add_argument("--seeds", type=int, nargs=2, default=(0, 20), metavar=("FROM", "TO"))
     running.add_argument("--rounds", type=int, default=60)
     running.add_argument("--jobs", type=int, default=1)
+    running.add_argument(
+        "--together", type=int, help="methods that one process plays one after the other; all, left out"
+    )
     running.add_argument("--out", type=Path, required=True)
     reporting = verbs.add_parser("report", help=report.__doc__)
     reporting.set_defaults(function=report)
@@ -273,8 +287,8 @@ def parser() -> argparse.ArgumentParser:
     reporting.add_argument("--after", type=int, default=10, help="rounds left out of the sums after the design")
     reporting.add_argument("--out", type=Path)
     for verb in (running, reporting):
-        verb.add_argument("--half", choices=("choose", "held", "third"), default="choose" if verb is running else None)
-        verb.add_argument("--problems", nargs="+", default=[], choices=suite.names())
+        verb.add_argument("--half", choices=HALVES, default="choose" if verb is running else None)
+        verb.add_argument("--problems", nargs="+", default=[], choices=(*suite.names(), *default_trials.HILLS))
         verb.add_argument("--methods", nargs="+", default=[])
         verb.add_argument("--objective", choices=OBJECTIVES, default="expected")
     return whole

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+import default_trials
+
 import windward as ww
 from windward import papers
 from windward.bench.problem import Problem
 from windward.contexts import Contexts
 from windward.default import auto
 from windward.objectives import Objective
+from windward.papers import settings
 
 Method = Callable[[Problem], ww.Policy]
 
@@ -29,9 +32,12 @@ METHODS: dict[str, Method] = {
     "wdrbo": lambda problem: papers.wdrbo(),
     "random": lambda problem: papers.random(),
     "default": lambda problem: auto(),  # what a study has that names no policy
+    **default_trials.METHODS,
 }
 # Methods whose studies are told the horizon.
-TOLD: set[str] = set()
+TOLD: set[str] = {*default_trials.TOLD}
+# Parts of the methods that are not Windward's own.
+PARTS = default_trials.PARTS
 
 # Radii, and the share of the worst contexts. The Wasserstein radius is this part of the contexts' deviation.
 BALL, TRANSPORT, TAIL = 0.2, 0.25, 0.2
@@ -76,7 +82,7 @@ def upper(kind: str, width: float, problem: Problem) -> ww.Policy:
         objective=objective(kind, problem),
         belief=ww.UpperConfidence(width),
         maximize=ww.MultiStart(starts=starts),
-        design=ww.Sobol(papers.INITIAL),
+        design=ww.Sobol(settings.INITIAL),
     )
 
 

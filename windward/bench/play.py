@@ -113,17 +113,18 @@ def play(
     reports: Mapping[str, Objective] | None = None,
     horizon: int | None = None,
     after: Callable[[int, Study], None] | None = None,
+    parts: Sequence[type] = (),
 ) -> tuple[Trace, float]:
     """Play the rounds; return what happened, and the seconds that reports took.
 
     A value is told after the ask at which it is due: a delay of 0 is told before the next ask. Contexts are revealed at
     once. `reports` are objectives by which one of the evaluated decisions is reported after every round. The study is told the
-    `horizon`. `after(round, study)` is called at the end of every round.
+    `horizon`. `after(round, study)` is called at the end of every round. `parts` are the policy's own.
     """
     nature = World.of(problem, world, case, seed)
     policy = among_listed(policy, problem)
     study_seed = world_seed(world, case, seed, "study") % 2**53
-    study = Study(problem.space, policy, seed=study_seed, parts=PARTS, horizon=horizon)
+    study = Study(problem.space, policy, seed=study_seed, parts=[*PARTS, *parts], horizon=horizon)
     asked: list[tuple[Tensor, Tensor, float, float]] = []
     due: dict[int, list[int]] = {}
     reports = reports or {}

@@ -64,11 +64,13 @@ def slope_value(name: KernelName, s: Tensor) -> Tensor:
     return _Matern52Slope.apply(s)  # type: ignore[no-any-return, no-untyped-call]
 
 
-def context_slope(name: KernelName, sx: Tensor, sc: Tensor, shares: tuple[float, ...]) -> Tensor:
-    """Return the derivative of the whole kernel in the squared distance of the contexts, differentiable once."""
+def product_and_slope(name: KernelName, sx: Tensor, sc: Tensor, shares: tuple[float, ...]) -> tuple[Tensor, Tensor]:
+    """Return the kernel as `product_value` does, and its derivative in the contexts' squared distance, differentiable once."""
     if not shares:
-        return slope_value(name, sx + sc)
-    return lifted(kernel_value(name, sx), shares[0]) * ((1.0 - shares[1]) * slope_value(name, sc))
+        s = sx + sc
+        return kernel_value(name, s), slope_value(name, s)
+    x = lifted(kernel_value(name, sx), shares[0])
+    return x * lifted(kernel_value(name, sc), shares[1]), x * ((1.0 - shares[1]) * slope_value(name, sc))
 
 
 class _Matern52(torch.autograd.Function):

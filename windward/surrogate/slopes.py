@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from windward.surrogate.kernel import context_slope, kernel_value, lifted, product_value, squared_distances
+from windward.surrogate.kernel import kernel_value, lifted, product_and_slope, squared_distances
 from windward.surrogate.marginals import Decisions, Observations, times_lower, times_transposed
 from windward.surrogate.splits import SPLIT_RESIDUAL, Forms, quadratic_forms, rough_split, split
 
@@ -87,8 +87,8 @@ def _directly(posterior: GaussianPosterior, x: Tensor, points: Tensor) -> tuple[
     amplitude = posterior.hyperparameters.amplitude
     zc = posterior.inputs.c(points)
     sx, sc = squared_distances(posterior.inputs.x(x), posterior.zx)[:, None, :], squared_distances(zc, posterior.zc)
-    k = amplitude * product_value(posterior.kernel, sx, sc, posterior.hyperparameters.shares)  # "b m n"
-    steep = 2.0 * amplitude * context_slope(posterior.kernel, sx, sc, posterior.hyperparameters.shares)
+    k, steep = product_and_slope(posterior.kernel, sx, sc, posterior.hyperparameters.shares)  # "b m n"
+    k, steep = amplitude * k, 2.0 * amplitude * steep
     inverse = posterior.inverse
     if k.requires_grad:
         solved = k @ inverse.T
