@@ -56,6 +56,7 @@ ADVICE: list[Row] = [
         ArgumentError,
         [([0, 1], "places=[0, 1]"), (MASS, "whole numbers"), (torch.tensor([0]), "got 2 and 1")],
     ),
+    *wholes("Unknown.unseen", lambda v: ww.Unknown(MASS, BOTH, v), None, -1, 3),
 ]
 
 DEFAULT: list[Row] = [

@@ -24,6 +24,7 @@ from windward.default import auto
 from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein, WorstCase
 from windward.feedback import Censor, Hallucinate, Ignore
 from windward.journal import MemoryJournal, delete_study, studies
+from windward.objectives.confidence import Confidence
 from windward.objectives.heuristics import BocuOne, BocuTwo, MidpointRobust
 from windward.objectives.plain import CVaR, Expected, MeanVariance, Minimum, VaR
 from windward.objectives.radii import Decay, KernelRate, KirschnerRate, MicheliRate
@@ -74,6 +75,7 @@ __all__ = [
     "CheckedTrial",
     "ChiSquare",
     "Comparison",
+    "Confidence",
     "Contexts",
     "Coverage",
     "Cyclic",

@@ -17,10 +17,10 @@ from windward.basics import arguments, budget, streams
 from windward.basics.errors import ArgumentError, IncompatibleError
 from windward.basics.speech import shown
 from windward.beliefs.beliefs import Belief, Reported, UpperConfidence
-from windward.contexts import ContextModel
+from windward.contexts import ContextModel, Judging
 from windward.feedback import Feedback, Hallucinate
 from windward.objectives import Expected, Objective
-from windward.objectives.protocol import Bound, Reduction, Turning
+from windward.objectives.protocol import Bound, Reduction, Settling, Turning
 from windward.objectives.situation import NothingBelieved, Situation
 from windward.rules.contexts import ContextRule, Nature
 from windward.rules.guards import Guard, NoGuard
@@ -147,12 +147,24 @@ class Policy:
             slopes = _needs_slopes(objective)
             if objective is not None and contexts is not None:
                 slopes = slopes or _bound(objective, Situation(contexts, trials=trials)).extra == "slopes"
+            self._check_open(objective, trials.space)
             if slopes and named:
                 raise IncompatibleError(
                     f"{shown(objective)}: the slope in the context {shown(named[0])} has no meaning, it is a category; use "
                     "Robust(Wasserstein(), radius)."
                 )
         self.surrogate.check(trials.space.roles)
+
+    def _check_open(self, objective: Objective | None, space: Space) -> None:
+        """Refuse a radius that the contexts seen decide where none are learnt from."""
+        if objective is None or not isinstance(objective, Settling) or not objective.open:
+            return
+        if not space.context or not isinstance(self.context_model, Judging):
+            raise IncompatibleError(
+                f"Policy(objective={shown(objective)}, context_model={shown(self.context_model)}): this radius is solved "
+                "from the contexts seen, and here none are learnt from; use KernelDensity(), Empirical() or Grid(), or give a "
+                "number as the radius."
+            )
 
     def sizes(self, trials: Trials, *, samples: int = 0, given: bool = False) -> budget.Sizes:
         """Return the sizes of a suggestion, or of a recommendation by `samples`; `given`: the whole context is given."""

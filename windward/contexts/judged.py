@@ -64,10 +64,10 @@ def seen_and_unseen(
     unseen = torch.where(given.known, given.values, scatter(space, *edges, count, streams.fixed()))
     others = torch.full((count,), UNSEEN_MASS / count, dtype=torch.float64)
     if len(seen) == 0:
-        return with_unknown(unseen, others)
+        return with_unknown(unseen, others, count)
     mass = masses(conditional_weights(space, seen, given) if weights is None else weights)
     points, mass = _gathered(torch.where(given.known, given.values, seen), mass)
-    return with_unknown(torch.cat([points, unseen]), torch.cat([mass, others]))
+    return with_unknown(torch.cat([points, unseen]), torch.cat([mass, others]), count)
 
 
 def _farther(space: Space, seen: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
@@ -87,12 +87,12 @@ def masses(weights: Tensor) -> Tensor:
     return weights * max(worth - FEWER, LEAST_SHARE * worth)
 
 
-def with_unknown(points: Tensor, mass: Tensor) -> Contexts:
-    """Return points `"m k"` weighted by their Dirichlet concentrations `"m"`, equal ones merged."""
+def with_unknown(points: Tensor, mass: Tensor, unseen: int = 0) -> Contexts:
+    """Return points `"m k"` weighted by their Dirichlet concentrations `"m"`, equal ones merged; the last are `unseen`."""
     unique, places = torch.unique(points, dim=0, return_inverse=True)
     total = torch.zeros(len(unique), dtype=torch.float64).index_add_(0, places, mass)
     possible = mass > 0  # what cannot happen any more has no mass to draw
-    return Contexts(unique, total / total.sum(), Unknown(mass[possible], places[possible]))
+    return Contexts(unique, total / total.sum(), Unknown(mass[possible], places[possible], unseen))
 
 
 def _gathered(points: Tensor, mass: Tensor) -> tuple[Tensor, Tensor]:

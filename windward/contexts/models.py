@@ -311,10 +311,12 @@ class Grid:
             return contexts
         others = torch.full((len(contexts),), UNSEEN_MASS / len(contexts), dtype=torch.float64)
         if len(seen) == 0:
-            return with_unknown(contexts.points, others)
+            return with_unknown(contexts.points, others, len(others))
         places = self._places(space, contexts.points, torch.where(given.known, given.values, seen))
         mass = masses(conditional_weights(space, seen, given))
-        return with_unknown(torch.cat([contexts.points[places], contexts.points]), torch.cat([mass, others]))
+        return with_unknown(
+            torch.cat([contexts.points[places], contexts.points]), torch.cat([mass, others]), len(others)
+        )
 
     def _weighted(self, space: Space, seen: Tensor, given: Given) -> Contexts:
         points = self.points(space)

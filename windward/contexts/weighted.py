@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from windward.basics import streams
+from windward.basics import arguments, streams
 from windward.basics.errors import ArgumentError
 from windward.basics.speech import shown
 from windward.contexts.circle import Arc, along, whole_on_circle
@@ -27,11 +27,13 @@ MARGIN = 0.1
 class Unknown:
     """What is unknown of a distribution of contexts: its weights are drawn from a Dirichlet distribution.
 
-    `mass` `"m"` are its concentrations, `places` `"m"` say on which point each of them falls.
+    `mass` `"m"` are its concentrations, `places` `"m"` say on which point each of them falls. The last `unseen` of them stand
+    for what has not been seen.
     """
 
     mass: Tensor
     places: Tensor
+    unseen: int = 0
 
     def __post_init__(self) -> None:
         for name, kind in (("mass", "numbers"), ("places", "whole numbers")):
@@ -47,6 +49,7 @@ class Unknown:
             )
         if not (torch.isfinite(self.mass).all() and bool((self.mass > 0).all())):
             raise ArgumentError(f"Unknown(mass={shown(self.mass)}): every concentration must be finite and > 0.")
+        arguments.whole("Unknown", "unseen", self.unseen, low=0, high=len(self.mass))
         object.__setattr__(self, "mass", self.mass.to(torch.float64))
         object.__setattr__(self, "places", self.places.to(torch.int64))
 
@@ -63,7 +66,7 @@ class Unknown:
 
     def to(self, device: torch.device) -> Unknown:
         """Return the same on a device."""
-        return Unknown(self.mass.to(device), self.places.to(device))
+        return Unknown(self.mass.to(device), self.places.to(device), self.unseen)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@
 The gradient of a monotone reduction in the values is the distribution it guards against: the adversary's weights.
 """
 
+from windward.objectives.confidence import Confidence
 from windward.objectives.heuristics import BocuOne, BocuTwo, MidpointRobust
 from windward.objectives.plain import CVaR, Expected, MeanVariance, Minimum, VaR
 from windward.objectives.protocol import Bound, Objective, Reduction
@@ -26,6 +27,7 @@ PARTS: tuple[type, ...] = (
     BocuOne,
     BocuTwo,
     CVaR,
+    Confidence,
     Decay,
     Expected,
     KernelRate,
@@ -49,6 +51,7 @@ __all__ = [
     "BocuTwo",
     "Bound",
     "CVaR",
+    "Confidence",
     "Decay",
     "Expected",
     "KernelRate",

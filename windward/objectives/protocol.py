@@ -51,6 +51,16 @@ class Aim:
 
 
 @runtime_checkable
+class Settling(Protocol):
+    """An objective that may hold a radius which the data decide: `open` says so, `settled` solves it, once for an ask."""
+
+    @property
+    def open(self) -> bool: ...
+
+    def settled(self, situation: Situation) -> Any: ...
+
+
+@runtime_checkable
 class Targeting(Protocol):
     """An objective with a target in the outcome's units: its value is a score, not a value in those units."""
 

@@ -3,6 +3,7 @@
 Decay(scale, power)      scale * t^(-power)                      Micheli2025: Decay(0.3, 0.5)
 KernelRate(scale)        scale * t^(-2 / (4 + k))                Huang2024: the rate of the density estimate
 KirschnerRate(risk)      (2 + sqrt(2 log(1 / risk))) / sqrt(t)   Kirschner2020, Lemma 3: MMD of an empirical measure
+Confidence(level)        as far as the contexts seen leave open  see `confidence.py`
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from windward.basics import arguments
 from windward.basics.errors import ArgumentError
 from windward.basics.speech import shown
 from windward.contexts import Contexts
+from windward.divergences import Divergence, in_words
+from windward.objectives.confidence import Confidence, Solved
+from windward.objectives.protocol import Within
 from windward.objectives.situation import Situation
 
 
@@ -137,8 +141,13 @@ class MicheliRate:
         return math.sqrt(2.0 * self.context_diameter**2 * inside / t)
 
 
-def check_radius(call: str, radius: object) -> None:
-    """Raise `ArgumentError` unless `radius` is a number >= 0 or a schedule."""
+def check_radius(call: str, radius: object, *, solves: bool = False) -> None:
+    """Raise `ArgumentError` unless `radius` is a number >= 0 or a schedule; `solves` where it may be a `Confidence`."""
+    if isinstance(radius, Confidence) and not solves:
+        raise ArgumentError(
+            f"{call}(radius={shown(radius)}): a confidence is solved for a worst case over a ball; use it in "
+            f"Robust(divergence, {shown(radius)}), or give a number or a schedule here."
+        )
     if isinstance(radius, type) or not callable(radius):
         arguments.number(call, "radius", radius, low=0.0)
         return
@@ -170,6 +179,38 @@ def resolved(call: str, radius: Radius, situation: Situation) -> float:
     if situation.radius is not None:
         return situation.radius
     return _called(call, radius, situation) if callable(radius) else float(radius)
+
+
+def is_open(radius: Radius) -> bool:
+    """Whether a radius is still to be solved from the data."""
+    return isinstance(radius, Confidence)
+
+
+def settled(radius: Radius, divergence: Divergence, situation: Situation) -> Radius:
+    """Return the radius with what the data decide solved; one that was given with the ask stands in its place."""
+    if not isinstance(radius, Confidence) or situation.radius is not None:
+        return radius
+    return radius.solved(divergence, situation)
+
+
+def known_number(radius: Radius) -> float | None:
+    """Return a radius that is the same in every situation; None for a schedule."""
+    if isinstance(radius, Solved):
+        return radius.radius
+    return float(radius) if isinstance(radius, int | float) else None
+
+
+def solved_of(objective: object) -> Solved | None:
+    """Return the radius of an objective where it was solved from the data."""
+    found = objective.radius if isinstance(objective, Within) else None
+    return found if isinstance(found, Solved) else None
+
+
+def ambiguity(call: str, divergence: Divergence, radius: Radius, situation: Situation) -> str:
+    """Return what may happen within a ball, as a clause."""
+    if situation.radius is None and isinstance(radius, Confidence | Solved):
+        return (radius if isinstance(radius, Confidence) else radius.confidence).says(situation)
+    return in_words(divergence, resolved(call, radius, situation))
 
 
 def _called(call: str, radius: Schedule, situation: Situation) -> float:

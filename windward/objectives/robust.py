@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -13,15 +13,15 @@ from torch import Tensor
 from windward.basics import arguments
 from windward.basics.errors import ArgumentError, IncompatibleError
 from windward.basics.speech import number, shown
-from windward.divergences import AroundEach, Ball, Divergence, DraftingBall, Screening, WorstCase, farther, in_words
+from windward.divergences import AroundEach, Ball, Divergence, DraftingBall, Screening, WorstCase, farther
 from windward.objectives.protocol import Bound, Reduction, Speech, no_ambiguity, scored, unturned
-from windward.objectives.radii import Radius, check_radius, resolved
+from windward.objectives.radii import Radius, ambiguity, check_radius, is_open, known_number, resolved, settled
 from windward.objectives.situation import Situation
 
 
 @dataclass(frozen=True)
 class Robust:
-    """The worst expectation over a ball of distributions around the reference; `radius` is a number or a schedule."""
+    """The worst expectation over a ball around the reference; `radius` is a number, a schedule or a `Confidence`."""
 
     divergence: Divergence
     radius: Radius
@@ -32,7 +32,7 @@ class Robust:
 
     def __post_init__(self) -> None:
         check_divergence("Robust", self.divergence)
-        check_radius("Robust", self.radius)
+        check_radius("Robust", self.radius, solves=True)
 
     def bind(self, situation: Situation) -> Reduction:
         """Return the worst case as a reduction."""
@@ -45,9 +45,19 @@ class Robust:
     @property
     def by_rows(self) -> Callable[[Tensor, Tensor], Tensor] | None:
         """The worst case around a reference of each row's own, where the divergence has one and the radius is a number."""
-        if not isinstance(self.divergence, AroundEach) or not isinstance(self.radius, int | float):
+        radius = known_number(self.radius)
+        if not isinstance(self.divergence, AroundEach) or radius is None:
             return None
-        return partial(self.divergence.around_each, radius=float(self.radius))
+        return partial(self.divergence.around_each, radius=radius)
+
+    @property
+    def open(self) -> bool:
+        """Whether its radius is still to be solved from the data."""
+        return is_open(self.radius)
+
+    def settled(self, situation: Situation) -> Robust:
+        """Return it with its radius solved, where the data decide it."""
+        return replace(self, radius=settled(self.radius, self.divergence, situation))
 
     oriented = unturned
 
@@ -57,7 +67,7 @@ class Robust:
 
     def ambiguity(self, situation: Situation) -> str | None:
         """Return what may happen that it guards against."""
-        return in_words(self.divergence, resolved("Robust", self.radius, situation))
+        return ambiguity("Robust", self.divergence, self.radius, situation)
 
 
 @dataclass(frozen=True)
@@ -107,7 +117,7 @@ class Tradeoff:
     unprotected: ClassVar[str | None] = None
 
     def __post_init__(self) -> None:
-        check_tradeoff("Tradeoff", self.divergence, self.radius, self.alpha, self.beta, slope=True)
+        check_tradeoff("Tradeoff", self.divergence, self.radius, self.alpha, self.beta, slope=True, solves=True)
 
     @property
     def monotone(self) -> bool:
@@ -131,6 +141,15 @@ class Tradeoff:
 
         return Bound(reduce, ceiling=_ceiling(ball, radius, self.alpha, self.beta))
 
+    @property
+    def open(self) -> bool:
+        """Whether its radius is still to be solved from the data."""
+        return is_open(self.radius)
+
+    def settled(self, situation: Situation) -> Tradeoff:
+        """Return it with its radius solved, where the data decide it."""
+        return replace(self, radius=settled(self.radius, self.divergence, situation))
+
     oriented = unturned
 
     def sentence(self, value: float, speech: Speech) -> str:
@@ -139,7 +158,7 @@ class Tradeoff:
 
     def ambiguity(self, situation: Situation) -> str | None:
         """Return what may happen that it guards against."""
-        return in_words(self.divergence, resolved("Tradeoff", self.radius, situation))
+        return ambiguity("Tradeoff", self.divergence, self.radius, situation)
 
 
 @dataclass(frozen=True)
@@ -202,10 +221,19 @@ def check_divergence(call: str, divergence: object) -> None:
         raise ArgumentError(f"{call}(divergence={shown(divergence)}): give a divergence, such as TotalVariation().")
 
 
-def check_tradeoff(call: str, divergence: object, radius: Radius, alpha: float, beta: float, *, slope: bool) -> None:
+def check_tradeoff(
+    call: str,
+    divergence: object,
+    radius: Radius,
+    alpha: float,
+    beta: float,
+    *,
+    slope: bool,
+    solves: bool = False,
+) -> None:
     """Check the fields of a trade-off; `slope` where it takes the multiplier itself, not a difference quotient."""
     check_divergence(call, divergence)
-    check_radius(call, radius)
+    check_radius(call, radius, solves=solves)
     arguments.number(call, "alpha", alpha, low=0.0)
     arguments.number(call, "beta", beta, low=0.0)
     if slope and beta > 0 and radius == 0 and isinstance(divergence, Divergence):

@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,7 @@ def recommendation(found: Recommendation) -> dict[str, Any]:
         "beyond": [{"kind": one.kind, "name": one.name, "limit": one.limit} for one in found.beyond],
         "best_tried": None if found.best_tried is None else _judged(found.best_tried),
         "unseen": {name: list(choices) for name, choices in found.unseen.items()},
+        "radius": None if found.radius is None else asdict(found.radius),
         "beside_status_quo": None if found.beside_status_quo is None else comparison(found.beside_status_quo),
         "contexts": [dict(context) for context in found.contexts],
         "reference": list(found.reference),

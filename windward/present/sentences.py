@@ -230,6 +230,13 @@ def _protection_sentence(study: Snapshot, objective: Objective, found: Recommend
         return "The method does not look at contexts: they count as noise, and nothing is protected against them."
     if isinstance(objective, Speaking) and objective.unprotected is not None:
         return objective.unprotected
+    how = None if found.radius is None else found.radius.how
+    if how == "constant":
+        return (
+            "The contexts make no difference to the best average decision, so there is nothing to be protected against."
+        )
+    if how == "minimum":
+        return "So few contexts have been seen that even the worst one is left open: it is protected against that one alone."
     moved = moves(study, found)
     if not moved:
         return "Within what is guarded against, no shift of the contexts would make it notably worse."

@@ -16,6 +16,7 @@ from windward.objectives.situation import Situation
 from windward.policy import SAMPLES, Policy
 from windward.search.region import Region
 from windward.suggest.caution import careful
+from windward.suggest.confident import confident
 from windward.suggest.prepare import Request, arrived_only, prepare
 from windward.suggest.settled import gaps
 from windward.suggest.unknown import Unknowns, unknowns
@@ -125,7 +126,8 @@ def base_of(
     ready = prepare(policy, trials, request, generator, samples=SAMPLES)
     if ready.contexts is None or not ready.trials.arrived:
         return None
-    situation, policy = arrived_only(ready, posterior), ready.policy
+    situation = arrived_only(ready, posterior)
+    policy = confident(ready.policy, situation, request)
     state = generator.get_state()
     judged = ready.judged(far=True)
     judged = situation.contexts if judged is None else judged.to(ready.trials.device)

@@ -8,13 +8,14 @@ from dataclasses import replace
 from windward.basics import streams
 from windward.basics.errors import TrialError
 from windward.objectives.protocol import Shifting
+from windward.objectives.radii import solved_of
 from windward.policy import Policy
 from windward.space import Value
 from windward.suggest.assess import Assessment, Base, assess, base_of
 from windward.suggest.prepare import Request
 from windward.suggest.tried import best_tried, beyond_tried
 from windward.surrogate import Posterior
-from windward.trials.records import Recommendation
+from windward.trials.records import Recommendation, SolvedRadius
 from windward.trials.trials import Trials
 
 Values = Mapping[str, Value]
@@ -56,6 +57,7 @@ def _said(found: Assessment, trials: Trials, decision: Values | None = None) -> 
         unknown_contexts=of_contexts,
         allowed_shift=_allowed_shift(found),
         unseen=_unseen(found),
+        radius=_radius(found),
         quantiles=quantiles,
         contexts=tuple(seen.decode_context(point) for point in found.contexts.points),
         reference=tuple(found.contexts.weights.tolist()),
@@ -68,6 +70,14 @@ def _allowed_shift(found: Assessment) -> float | None:
     if not isinstance(found.policy.reported, Shifting):
         return None
     return max(0.0, found.base.unknowns.expectation(found.x) - found.value)
+
+
+def _radius(found: Assessment) -> SolvedRadius | None:
+    """Return the radius that the contexts seen decided, where they did."""
+    solved = solved_of(found.policy.reported)
+    if solved is None:
+        return None
+    return SolvedRadius(solved.radius, solved.confidence.level, found.situation.seen, solved.how)
 
 
 def _unseen(found: Assessment) -> dict[str, tuple[Value, ...]]:

@@ -13,6 +13,7 @@ from windward.objectives.protocol import Aim
 from windward.policy import Policy
 from windward.search.region import Region
 from windward.space import Value
+from windward.suggest.confident import confident
 from windward.suggest.doubted import doubted
 from windward.suggest.guarded import check_request, chosen, designed
 from windward.suggest.prepare import Request, prepare
@@ -64,6 +65,7 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
         )
     believed = policy.feedback(trials, policy.surrogate, request.now, request.start)
     situation = ready.believing(believed)
+    policy = confident(policy, situation, request)
     aim = Aim(policy.objective, policy.objective.bind(situation))
     situation = doubted(policy, replace(situation, aim=aim), generator)
     acquisition = policy.belief(situation, aim.reduction, generator)

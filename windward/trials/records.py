@@ -134,6 +134,20 @@ class Beyond:
 
 
 @dataclass(frozen=True)
+class SolvedRadius:
+    """A radius that was solved from `contexts` seen, so that they leave as much open with this `confidence`.
+
+    `how` is `"root"`; `"minimum"` where even the worst context of all is left open; `"constant"` where contexts make no
+    difference to the best average decision; `"known"` where nothing is unknown of the context.
+    """
+
+    value: float
+    confidence: float
+    contexts: int
+    how: Literal["root", "minimum", "constant", "known"]
+
+
+@dataclass(frozen=True)
 class Recommendation:
     """A decision with its value by the objective, how sure that is, and what it is guarded against.
 
@@ -164,6 +178,7 @@ class Recommendation:
     beyond: tuple[Beyond, ...] = ()
     best_tried: Recommendation | None = None
     unseen: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    radius: SolvedRadius | None = None  # where the contexts seen decided it: `Confidence`
     beside_status_quo: Comparison | None = None  # the status quo first, this decision second
     quantiles: tuple[float, ...] = field(default=(), repr=False)  # at 1/200, 2/200, ..., 199/200
 

@@ -1,0 +1,37 @@
+"""A radius that the data decide, solved before anything is decided by it: once for an ask, and once for a recommendation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from windward.contexts import Judging
+from windward.objectives.protocol import Objective, Settling
+from windward.objectives.situation import Situation
+from windward.policy import Policy
+from windward.suggest.prepare import Request
+
+
+def confident(policy: Policy, situation: Situation, request: Request) -> Policy:
+    """Return the policy with every radius that the data decide solved in this situation.
+
+    The contexts seen decide it as a guard judges them, for an ask and for a recommendation alike.
+    """
+    objective, reported = policy.objective, policy.report.objective
+    if not (_open(objective) or _open(reported)) or situation.radius is not None:
+        return policy
+    model, space, trials = policy.context_model, situation.trials.space, situation.trials
+    judged = model.judged(space, trials, request.known(space)) if isinstance(model, Judging) else None
+    seen = replace(situation, judged=None if judged is None else judged.to(trials.device))
+    report = replace(policy.report, objective=None if reported is None else _settled(reported, seen))
+    return replace(policy, objective=_settled(objective, seen), report=report)
+
+
+def _open(objective: Objective | None) -> bool:
+    return objective is not None and isinstance(objective, Settling) and objective.open
+
+
+def _settled(objective: Objective, situation: Situation) -> Objective:
+    if not isinstance(objective, Settling) or not objective.open:
+        return objective
+    found: Objective = objective.settled(situation)
+    return found
