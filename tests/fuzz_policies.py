@@ -181,7 +181,8 @@ def _surrogate(chance: Random, space: Space) -> Any:
     outcome = chance.choice((ww.Standardize(), ww.Standardize(), ww.SoftClip(2.0), ww.Unscaled()))
     kernel = chance.choice(("squared_exponential", "squared_exponential", "matern52"))
     refit = chance.choice((0.0, 0.05, 0.5, 5.0))
-    return ww.GaussianProcess(kernel, outcome=outcome, fixed=fixed, tasks=chance.random() < 0.15, refit=refit)
+    tasks, parts = chance.random() < 0.15, kernel == "squared_exponential" and chance.random() < 0.25
+    return ww.GaussianProcess(kernel, outcome=outcome, fixed=fixed, tasks=tasks, refit=refit, parts=parts)
 
 
 def _maximizer(chance: Random) -> Any:
@@ -264,6 +265,7 @@ BAD_PARTS: tuple[Callable[[], object], ...] = (
     lambda: ww.Censor(0.0, 1, "later"),
     lambda: ww.GaussianProcess("cubic"),
     lambda: ww.GaussianProcess(refit=-1.0),
+    lambda: ww.GaussianProcess("matern52", parts=True),
     lambda: ww.MultiStart(0),
     lambda: ww.MultiStart(tolerance=0.0),
     lambda: ww.OverGrid(1),
