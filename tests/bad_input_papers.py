@@ -62,6 +62,17 @@ def elsewhere_rows(name: str) -> list[Row]:
 
 
 METHODS: list[Row] = [
+    *(
+        row
+        for name in ("gp_ucb", "sbo_kde", "drbo_kde", "stable_opt")
+        for row in words(
+            f"papers.{name}.kernel",
+            lambda v, name=name: getattr(papers, name)(kernel=v),
+            "matern",
+            None,
+            error=ArgumentError,
+        )
+    ),
     *numbers("papers.gp_ucb.width", lambda v: papers.gp_ucb(width=v), None, -1),
     *words("auto.objective", ww.auto, 5, "cvar", ww.CVaR, TV, error=IncompatibleError),
     *numbers("papers.sbo_kde.width", lambda v: papers.sbo_kde(width=v), None, -1),

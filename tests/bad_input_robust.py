@@ -176,7 +176,13 @@ MATRICES: list[Row] = [
     ),
     Row("MMD.length_scale", ww.MMD, ArgumentError, "MMD(length_scale=None, matrix=None): give one of the two"),
     *numbers("MMD.length_scale", ww.MMD, 0),
-    *words("MMD.length_scale", ww.MMD, [[1.0]], TV),
+    *words("MMD.length_scale", ww.MMD, [[1.0]], TV, "fit"),
+    Row(
+        "MMD.length_scale",
+        lambda: ww.MMD("fitted").on(ww.Contexts.uniform(torch.zeros(2, 1))),
+        IncompatibleError,
+        "MMD(length_scale='fitted'): its kernel is that of a fitted process, and none is given here",
+    ),
     *numbers("MMD.nugget", lambda v: ww.MMD(0.5, v), None, -1),
     *numbers("MMD.tolerance", lambda v: ww.MMD(0.5, tolerance=v), None, 0),
 ]

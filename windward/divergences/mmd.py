@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -28,13 +28,22 @@ from windward.basics.errors import ArgumentError, IncompatibleError, SolverError
 from windward.basics.speech import shown
 from windward.contexts import Contexts
 from windward.divergences._interior_point import MOST, SOME, Cone, solve
-from windward.divergences.worst_case import Instance, WorstCase, below_chord, check_contexts, check_weights, drifting
+from windward.divergences.worst_case import (
+    Instance,
+    KernelOfContexts,
+    WorstCase,
+    below_chord,
+    check_contexts,
+    check_weights,
+    drifting,
+)
 
 # Eigenvalues below this share of the largest are left out of the search (on a fine grid most are); what they add to a
 # distance is put right in the certificate.
 RANK = 1e-10
 # The multiplier's gradient is a difference quotient of two worst cases, this far apart relative to the radius.
 DIFFERENCE = 1e-3
+FITTED: Literal["fitted"] = "fitted"
 
 
 @dataclass(frozen=True)
@@ -46,10 +55,12 @@ class MMD:
     tensor(0., dtype=torch.float64)
 
     `nugget` is added to the kernel's diagonal; it changes the distance, so it is never added unasked. `matrix` gives the
-    kernel on the context points itself. `tolerance` bounds the certified gap, relative to the range of the values.
+    kernel on the context points itself. `length_scale="fitted"` takes the kernel of contexts of the study's fitted process,
+    with its amplitude: a radius then means another distance after every fit. `tolerance` bounds the certified gap, relative to
+    the range of the values.
     """
 
-    length_scale: float | None = None
+    length_scale: float | Literal["fitted"] | None = None
     nugget: float = 0.0
     tolerance: float = 1e-8
     matrix: Sequence[Sequence[float]] | None = field(default=None, kw_only=True)
@@ -61,16 +72,28 @@ class MMD:
         if (self.length_scale is None) == (self.matrix is None):
             matrix = None if self.matrix is None else "..."
             raise ArgumentError(f"MMD(length_scale={shown(self.length_scale)}, matrix={matrix}): give one of the two.")
-        if self.length_scale is not None:
+        if isinstance(self.length_scale, str):
+            arguments.choice("MMD", "length_scale", self.length_scale, (FITTED,))
+        elif self.length_scale is not None:
             arguments.number("MMD", "length_scale", self.length_scale, low=0.0, open_low=True)
         arguments.number("MMD", "nugget", self.nugget, low=0.0)
         arguments.number("MMD", "tolerance", self.tolerance, low=0.0, open_low=True)
         if self.matrix is not None:
             object.__setattr__(self, "matrix", _checked_matrix(self.matrix))
 
+    @property
+    def fitted(self) -> bool:
+        """Whether the kernel is that of the fitted process."""
+        return self.length_scale == FITTED
+
     def kernel(self, contexts: Contexts) -> Tensor:
         """Return the kernel matrix on the context points, without the nugget; `"n n"`."""
         check_contexts("MMD.kernel", contexts)
+        if isinstance(self.length_scale, str):
+            raise IncompatibleError(
+                "MMD(length_scale='fitted'): its kernel is that of a fitted process, and none is given here; use it in a "
+                "study, give MMD.on(contexts, kernel=...) one, or give a number."
+            )
         if self.matrix is not None:
             matrix = torch.tensor(self.matrix, dtype=torch.float64, device=contexts.points.device)
             if len(contexts) == 1:  # all of the context is given: there is nowhere to move to
@@ -102,9 +125,14 @@ class MMD:
         square = (gap @ self.kernel(contexts) * gap).sum(-1) + self.nugget * gap.square().sum(-1)
         return square.clamp_min(0.0).sqrt()
 
-    def on(self, contexts: Contexts) -> MMDBall:
-        """Return the worst case over this reference; its kernel is factorised when it is first needed."""
-        return MMDBall(check_contexts("MMD.on", contexts).weights, self.kernel(contexts), self.nugget, self.tolerance)
+    def on(self, contexts: Contexts, kernel: KernelOfContexts | None = None) -> MMDBall:
+        """Return the worst case over this reference; its kernel is factorised when it is first needed.
+
+        `kernel` takes the place of the own one where that is the fitted process's.
+        """
+        weights = check_contexts("MMD.on", contexts).weights
+        matrix = kernel(contexts.points) if self.fitted and kernel is not None else self.kernel(contexts)
+        return MMDBall(weights, matrix, self.nugget, self.tolerance)
 
     def worst_case(self, values: Tensor, contexts: Contexts, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import torch
@@ -79,6 +79,20 @@ class Divergence(Protocol):
     def on(self, contexts: Contexts) -> Ball: ...
 
     def worst_case(self, values: Tensor, contexts: Contexts, radius: float | Tensor) -> WorstCase: ...
+
+
+KernelOfContexts: TypeAlias = Callable[[Tensor], Tensor]
+"""From context points `"n k"` to their kernel matrix `"n n"`."""
+
+
+@runtime_checkable
+class OfTheProcess(Protocol):
+    """A divergence that, where `fitted`, measures by the kernel of the fitted process, which `on` then takes."""
+
+    @property
+    def fitted(self) -> bool: ...
+
+    def on(self, contexts: Contexts, kernel: KernelOfContexts | None = None) -> Ball: ...
 
 
 @runtime_checkable

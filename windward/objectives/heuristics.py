@@ -17,6 +17,7 @@ from windward.basics import arguments
 from windward.basics.errors import ArgumentError
 from windward.basics.speech import shown
 from windward.divergences import MMD, Divergence, Screening
+from windward.divergences.mmd import MMDBall
 from windward.objectives.protocol import Bound, Reduction, unturned
 from windward.objectives.radii import Radius, check_radius, resolved
 from windward.objectives.robust import Tradeoff, check_tradeoff
@@ -40,7 +41,7 @@ class BocuOne:
 
     def bind(self, situation: Situation) -> Reduction:
         """Return the heuristic, which asks for a lower bound."""
-        ball, weights = self.divergence.on(situation.contexts), situation.contexts.weights
+        ball, weights = situation.ball(self.divergence), situation.contexts.weights
         radius = resolved("BocuOne", self.radius, situation)
         alpha, rate = self.alpha, self.beta / self.step
         if rate == 0.0:
@@ -104,7 +105,8 @@ class MidpointRobust:
 
     def bind(self, situation: Situation) -> Reduction:
         """Return the midpoint of the two bounds."""
-        ball, weights = self.divergence.on(situation.contexts), situation.contexts.weights
+        ball, weights = situation.ball(self.divergence), situation.contexts.weights
+        assert isinstance(ball, MMDBall)
         radius = resolved("MidpointRobust", self.radius, situation)
 
         def reduce(values: Tensor) -> Tensor:

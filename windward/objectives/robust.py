@@ -36,7 +36,7 @@ class Robust:
 
     def bind(self, situation: Situation) -> Reduction:
         """Return the worst case as a reduction."""
-        ball = self.divergence.on(situation.contexts)
+        ball = situation.ball(self.divergence)
         radius = resolved("Robust", self.radius, situation)
         ceiling = _ceiling(ball, radius, 1.0, 0.0)
         draft = Bound(_worst(ball.draft(), radius), ceiling=ceiling) if isinstance(ball, DraftingBall) else None
@@ -126,7 +126,7 @@ class Tradeoff:
 
     def bind(self, situation: Situation) -> Reduction:
         """Return alpha v - beta multiplier from one worst case."""
-        ball = self.divergence.on(situation.contexts)
+        ball = situation.ball(self.divergence)
         radius = resolved("Tradeoff", self.radius, situation)
         if self.beta > 0 and radius == 0:
             _check_slope("Tradeoff", self.divergence)
@@ -176,7 +176,7 @@ class Sensitivity:
 
     def bind(self, situation: Situation) -> Reduction:
         """Return minus the slope at radius 0."""
-        ball = self.divergence.on(situation.contexts)
+        ball = situation.ball(self.divergence)
         return Bound(lambda values: -_slope(self.divergence, values, ball(values, 0.0)))
 
     oriented = unturned
@@ -204,7 +204,7 @@ class MeanRisk:
 
     def bind(self, situation: Situation) -> Reduction:
         """Return the mean less the weighted slope at radius 0."""
-        ball, weights = self.divergence.on(situation.contexts), situation.contexts.weights
+        ball, weights = situation.ball(self.divergence), situation.contexts.weights
         return Bound(lambda values: values @ weights - self.weight * _slope(self.divergence, values, ball(values, 0.0)))
 
     oriented = unturned

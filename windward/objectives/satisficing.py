@@ -48,7 +48,7 @@ class Satisficing:
 
     def bind(self, situation: Situation) -> Reduction:
         """Return the satisficing measure."""
-        ball, weights = self.divergence.on(situation.contexts), situation.contexts.weights
+        ball, weights = situation.ball(self.divergence), situation.contexts.weights
         return Bound(lambda values: satisficing(ball, values, weights, self.target), searched=True)
 
     ambiguity = no_ambiguity

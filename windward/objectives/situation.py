@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from windward.basics.errors import IncompatibleError
+from windward.basics.speech import shown
 from windward.contexts import Contexts
+from windward.divergences import Ball, Divergence, OfTheProcess
 from windward.space import Real, Space, Value
-from windward.surrogate import Believed, Posterior
+from windward.surrogate import Believed, Posterior, StatingKernel, kernel_of_contexts
 from windward.trials.coming import Forecasts
 from windward.trials.trials import Trials
 
@@ -70,6 +73,18 @@ class Situation:
                 "this situation has no posterior; give Situation(contexts, believed=Believed(posterior))."
             )
         return self.believed.posterior
+
+    def ball(self, divergence: Divergence) -> Ball:
+        """Return a divergence's worst case around the contexts, by the fitted process's kernel where it measures by that."""
+        if not isinstance(divergence, OfTheProcess) or not divergence.fitted:
+            return divergence.on(self.contexts)
+        posterior = self.posterior
+        if not isinstance(posterior, StatingKernel):
+            raise IncompatibleError(
+                f"{shown(divergence)}: this surrogate does not say its kernel of contexts; use GaussianProcess(), or give a "
+                "length-scale."
+            )
+        return divergence.on(self.contexts, kernel=partial(kernel_of_contexts, posterior))
 
     @property
     def now(self) -> datetime | None:

@@ -24,8 +24,9 @@ from windward.surrogate.kernel import KernelName
 WIDTH = 1.5
 # Initial Sobol decisions of Huang2024 and Micheli2025.
 INITIAL = 10
-# How all of them are maximised and report: by the posterior mean, without caution.
+# What most of them have. All report by the posterior mean, without caution.
 SEARCH = MultiStart(screen=512, starts=8, evaluations=None, tolerance=1e-6, apart=0.0125)
+AVERAGE, IMAGINED, NATURE = Expected(), Hallucinate(), Nature()
 BY_MEAN = Report(objective=None, candidates="space", caution=0.0)
 
 
@@ -44,9 +45,9 @@ def published(
     context_model: ContextModel,
     belief: Belief,
     design: Design,
-    objective: Objective | None = None,
-    feedback: Feedback | None = None,
-    context_rule: ContextRule | None = None,
+    objective: Objective = AVERAGE,
+    feedback: Feedback = IMAGINED,
+    context_rule: ContextRule = NATURE,
     surrogate: Surrogate | None = None,
     maximize: Maximizer = SEARCH,
     report: Report = BY_MEAN,
@@ -54,10 +55,10 @@ def published(
     """Return a policy with every part named; what is left out is what most of the papers have."""
     return Policy(
         context_model=context_model,
-        objective=Expected() if objective is None else objective,
+        objective=objective,
         belief=belief,
-        feedback=Hallucinate() if feedback is None else feedback,
-        context_rule=Nature() if context_rule is None else context_rule,
+        feedback=feedback,
+        context_rule=context_rule,
         surrogate=process() if surrogate is None else surrogate,
         maximize=maximize,
         design=design,

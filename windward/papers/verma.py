@@ -9,6 +9,7 @@ from windward.beliefs.beliefs import Belief, Thompson, UpperConfidence
 from windward.beliefs.widths import delayed_width
 from windward.contexts import ContextModel, Empirical
 from windward.feedback import Censor, Feedback, Hallucinate, Ignore
+from windward.objectives.plain import Expected
 from windward.objectives.protocol import Objective
 from windward.papers.settings import published
 from windward.policy import Policy
@@ -75,7 +76,7 @@ def _delayed(
 ) -> Policy:
     return published(
         context_model=Empirical(elsewhere=0, half_life=None) if context_model is None else context_model,
-        objective=objective,
+        objective=Expected() if objective is None else objective,
         belief=belief,
         feedback=feedback,
         design=Sobol(INITIAL),

@@ -4,6 +4,7 @@ from windward.surrogate.fit import GaussianProcess
 from windward.surrogate.hyperparameters import Hyperparameters
 from windward.surrogate.left_out import LeavingOut, LeftOut
 from windward.surrogate.likelihood import Likelihood
+from windward.surrogate.of_contexts import StatingKernel, kernel_of_contexts
 from windward.surrogate.paths import Path
 from windward.surrogate.posterior import GaussianPosterior
 from windward.surrogate.protocol import (
@@ -47,8 +48,10 @@ __all__ = [
     "SoftClip",
     "Standardize",
     "Start",
+    "StatingKernel",
     "Surrogate",
     "Unscaled",
     "Weighing",
     "Widening",
+    "kernel_of_contexts",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -40,7 +41,7 @@ def price(study: Source) -> go.Figure:
     plain_best = seen.best(NO_PROTECTION)
     values = seen.mean_values(torch.stack([seen.x, plain_best]))
     radii = torch.linspace(0.0, _last_radius(seen, divergence, values), STEPS, dtype=torch.float64)
-    ball = divergence.on(seen.contexts)
+    ball = replace(seen.situation, contexts=seen.contexts).ball(divergence)
     with torch.no_grad():
         curves = [seen.sign * ball(row.expand(STEPS, -1), radii).value for row in values]
     # Of total variation a person is told how many cases change, not a norm.
@@ -95,7 +96,7 @@ def _last_radius(seen: View, divergence: Divergence, values: Tensor) -> float:
     every = radius_of_all(divergence)
     if every is not None:
         return every
-    ball = divergence.on(seen.contexts)
+    ball = replace(seen.situation, contexts=seen.contexts).ball(divergence)
     mean, worst = values @ seen.contexts.weights, values.amin(-1)
     radius = 1e-3
     with torch.no_grad():
