@@ -19,6 +19,7 @@ import torch
 
 import windward as ww
 from windward.present import records
+from windward.space.cyclic import Cyclic
 from windward.space.parameters import Categorical, Integer, Parameter
 from windward.space.space import Space
 from windward.trials.records import Trial
@@ -94,10 +95,15 @@ def clean_value(parameter: Parameter, value: Any, *, strict: bool) -> Any:
                 return choice
         raise Wrong
     result: float = clean_number(value)
-    if isinstance(parameter, Integer):
+    if isinstance(parameter, Integer) or getattr(parameter, "whole", False):
         if result != math.floor(result):
             raise Wrong
         result = int(result)
+    if isinstance(parameter, Cyclic):
+        left = math.fmod(result, parameter.period)
+        left += parameter.period if left < 0 else 0.0
+        left = 0.0 if left >= parameter.period else left
+        return int(left) if parameter.whole else left
     if parameter.log and result <= 0:
         raise Wrong
     if parameter.low is not None and result < parameter.low:
@@ -275,7 +281,7 @@ def _check_kind(parameter: Parameter, name: str, value: object) -> None:
         among = any(value == choice and type(value) is type(choice) for choice in parameter.choices)
         expect(among, f"{name!r}={value!r} is not among {parameter.choices!r}")
         return
-    kind = int if isinstance(parameter, Integer) else float
+    kind = int if isinstance(parameter, Integer) or getattr(parameter, "whole", False) else float
     expect(type(value) is kind, f"{name!r}={value!r} is {type(value).__name__}, not {kind.__name__}")
     expect(math.isfinite(value), f"{name!r}={value!r} is not finite")  # type: ignore[arg-type]
 

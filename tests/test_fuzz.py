@@ -24,7 +24,7 @@ from windward.space.parameters import Real
 
 SEEDS = range(13)
 # Parts that no policy or space holds unless it is made for them.
-NOT_DRAWN = {"Integer", "Real", "Categorical", "Linear", "Space", "Policy"}
+NOT_DRAWN = {"Integer", "Real", "Categorical", "Cyclic", "Calendar", "Linear", "Space", "Policy"}
 SHOP = ww.Space({"x": Real(0, 1)}, {"c": Real(0, 1)})
 
 

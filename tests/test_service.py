@@ -240,3 +240,27 @@ def test_storage_that_cannot_be_reached_is_said_at_once(tmp_path):
         TestClient(create_app(Settings(f"sqlite:///{tmp_path}/no/such.db", ADMIN))),
     ):
         pass
+
+
+def test_a_calendar_is_known_from_the_time(client):
+    calendar = {"weekday": {"part": "Calendar", "cycle": "weekday"}, "demand": {"part": "Real", "low": 0, "high": 9}}
+    created = client.post("/api/studies", json={**SHOP, "name": "dated", "context": calendar})
+    assert created.status_code == 201, created.text
+    asked = client.post("/api/studies/dated/ask", json={"when": "2026-05-02T09:00+02:00"}).json()
+    assert asked["context"] == {"weekday": "Saturday"} and asked["when"] == "2026-05-02T07:00:00+00:00"
+    told = client.post(f"/api/studies/dated/trials/{asked['id']}/tell", json={"value": 1.0, "context": {"demand": 2.0}})
+    assert told.json()["context"] == {"weekday": "Saturday", "demand": 2.0}
+    moved = client.post("/api/studies/dated/trials/0/amend", json={"when": "2026-05-03T07:00Z"}).json()
+    assert moved["context"]["weekday"] == "Sunday" and moved["when"] == "2026-05-03T07:00:00+00:00"
+    assert client.post("/api/studies/dated/trials/0/reveal", json={"context": {"weekday": "Monday"}}).status_code == 409
+    for path in ("recommendation", "comparison", "settled"):
+        query = {"when": "2026-05-04T00:00Z", "first": '{"order": 0.1}'}
+        answer = client.get(
+            f"/api/studies/dated/{path}", params={k: v for k, v in query.items() if path == "comparison" or k == "when"}
+        )
+        assert answer.status_code == 200, answer.text
+    found = client.get("/api/studies/dated/recommendation", params={"when": "2026-05-04T00:00Z"}).json()
+    assert {context["weekday"] for context in found["contexts"]} == {"Monday"}
+    for wrong in ("2026-05-04", "soon", "9" * 100):
+        assert client.post("/api/studies/dated/ask", json={"when": wrong}).status_code == 422
+        assert client.get("/api/studies/dated/recommendation", params={"when": wrong}).status_code == 422

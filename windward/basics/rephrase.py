@@ -18,6 +18,7 @@ ADVICE = re.compile(r"study\.(?:amend|reveal|tell|lose)\(\d+, .*\)(?=\.$)", re.D
 CALLED = re.compile(r"^study\.(\w+)(?=[(:])")
 OWN_PART = "pass a class of your own with parts=[...]"
 FROM_PYTHON = "with a class of your own, open the study from Python with parts=[...]"
+WITH_WHEN = "with when=."
 DECLARE = "study.declare(status_quo={...})"
 EXISTS = re.compile(r"^a study named (.+) exists already; continue it with (Study\.open)", re.DOTALL)
 # Longer messages stay as they are.
@@ -36,7 +37,7 @@ def as_command(message: str, study: str | None) -> str:
     >>> as_command("trial 0 has a value; to correct it use study.amend(0, value=99.0).", "my shop")
     "trial 0 has a value; to correct it use windward amend 'my shop' 0 --value 99.0."
     """
-    message = CALLED.sub(r"windward \1", message)
+    message = CALLED.sub(r"windward \1", message).replace(WITH_WHEN, "with --when.")
     if study is not None:
         message = message.replace(DECLARE, f"windward declare {shlex.quote(study)} --status-quo NAME=VALUE")
     return _rephrased(message, study, _command, lambda name: f"windward ask {shlex.quote(name)}")
@@ -48,7 +49,7 @@ def as_request(message: str, study: str | None) -> str:
     >>> as_request("trial 0 has a value; to correct it use study.amend(0, value=99.0).", "shop")
     'trial 0 has a value; to correct it use POST /api/studies/shop/trials/0/amend with {"value": 99.0}.'
     """
-    message = CALLED.sub(r"\1", message)
+    message = CALLED.sub(r"\1", message).replace(WITH_WHEN, 'with "when".')
     if study is not None:
         message = message.replace(DECLARE, f'POST {_path(study)}/declare with {{"status_quo": ...}}')
     return _rephrased(message, study, _request, lambda name: f"POST {_path(name)}/ask")

@@ -58,3 +58,20 @@ def read_moment(where: str, text: str, zone: tzinfo | None = UTC) -> datetime:
         return (found.replace(tzinfo=zone) if found.tzinfo is None else found).astimezone(UTC)
     except OverflowError as error:
         raise ArgumentError(f"{where}: {shown(text, 60)} is too near the end of the calendar.") from error
+
+
+def written_time(when: datetime | None) -> str | None:
+    """Return a time as a log keeps it."""
+    return None if when is None else when.astimezone(UTC).isoformat()
+
+
+def read_time(text: object) -> datetime | None:
+    """Return a time that a log keeps; `ValueError` where it is none."""
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise ValueError(f"{text!r:.60} is no time")
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        raise ValueError(f"{text!r:.60} names no time zone")
+    return found.astimezone(UTC)

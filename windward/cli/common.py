@@ -11,9 +11,12 @@ import click
 from windward.basics.errors import SpaceError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from rich.table import Table
 
     from windward.space.parameters import Parameter, Value
+    from windward.space.space import Space
     from windward.study.log import Log
     from windward.study.study import Study
 
@@ -66,6 +69,19 @@ def opened_log(name: str, journal: str) -> Log:
 
 def _remember(name: str) -> None:
     click.get_current_context().meta["windward.study"] = name  # errors advise commands about it
+
+
+def when_option(help: str) -> Callable[[Function], Function]:
+    """Return the option --when, a date and time."""
+    return click.option("--when", metavar="TIME", help=f"{help} such as 2026-05-01T14:30.")
+
+
+def time_typed(option: str, space: Space, text: str | None) -> datetime | None:
+    """Return the time in a text; one that names no time zone is in that of the calendar's contexts, or in UTC."""
+    from windward.basics.times import read_moment
+    from windward.space.dates import clocks
+
+    return None if text is None else read_moment(option, text, clocks(space))
 
 
 def typed(role: str, parameters: Mapping[str, Parameter], pairs: Sequence[str]) -> dict[str, Value] | None:

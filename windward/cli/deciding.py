@@ -14,20 +14,24 @@ from windward.cli.common import (
     opened,
     pairs_option,
     say,
+    time_typed,
     typed,
+    when_option,
 )
 
 context_option = pairs_option(
     "--context", "-c", "context", "What is known of the context it will meet; may be repeated."
 )
+at_option = when_option("The time it will be, by which contexts of the calendar are known; left out, any time:")
 
 
 @click.command(short_help="Say what to do now.")
 @click.argument("study")
 @context_option
+@at_option
 @journal_option
 @json_option
-def recommend(study: str, context: tuple[str, ...], journal: str, as_json: bool) -> None:
+def recommend(study: str, context: tuple[str, ...], when: str | None, journal: str, as_json: bool) -> None:
     """Say what to do now: the decision, its value, an interval, and what it is protected against.
 
     \b
@@ -36,7 +40,9 @@ def recommend(study: str, context: tuple[str, ...], journal: str, as_json: bool)
     from windward.present import records, sentences
 
     one = opened(study, journal)
-    found = one.recommend(context=typed("context", one.space.context, context))
+    found = one.recommend(
+        context=typed("context", one.space.context, context), when=time_typed("--when", one.space, when)
+    )
     if as_json:
         echo_json(records.recommendation(found))
         return
@@ -49,10 +55,17 @@ def recommend(study: str, context: tuple[str, ...], journal: str, as_json: bool)
 @pairs_option("--first", None, "first", "The first decision, whole; left out, the status quo. May be repeated.")
 @pairs_option("--second", None, "second", "The second decision, whole; left out, the recommended one. May be repeated.")
 @context_option
+@at_option
 @journal_option
 @json_option
 def compare(
-    study: str, first: tuple[str, ...], second: tuple[str, ...], context: tuple[str, ...], journal: str, as_json: bool
+    study: str,
+    first: tuple[str, ...],
+    second: tuple[str, ...],
+    context: tuple[str, ...],
+    when: str | None,
+    journal: str,
+    as_json: bool,
 ) -> None:
     """Say by how much the second decision is worth more than the first, and how probable it is that it is better.
 
@@ -66,6 +79,7 @@ def compare(
         typed("decision", one.space.decision, first),
         typed("decision", one.space.decision, second),
         context=typed("context", one.space.context, context),
+        when=time_typed("--when", one.space, when),
     )
     if as_json:
         echo_json(records.comparison(found))
@@ -78,9 +92,12 @@ def compare(
 @click.argument("study")
 @click.option("--delta", type=float, help="A difference that does not matter, in the units of the value.")
 @context_option
+@at_option
 @journal_option
 @json_option
-def settled(study: str, delta: float | None, context: tuple[str, ...], journal: str, as_json: bool) -> None:
+def settled(
+    study: str, delta: float | None, context: tuple[str, ...], when: str | None, journal: str, as_json: bool
+) -> None:
     """Say how probable it is that no decision is better than the recommended one by more than DELTA.
 
     Without --delta: the difference that holds with 90 % probability.
@@ -89,9 +106,11 @@ def settled(study: str, delta: float | None, context: tuple[str, ...], journal: 
     Example: windward settled shop --delta 0.5
     """
     from windward.present import records, sentences
+    from windward.trials.coming import coming_at
 
     one = opened(study, journal)
-    found = records.settled(one.snapshot(), delta, typed("context", one.space.context, context))
+    typed_context, at = typed("context", one.space.context, context), time_typed("--when", one.space, when)
+    found = records.settled(one.snapshot(), delta, coming_at("settled", one.space, typed_context, at))
     if as_json:
         echo_json(found)
     else:

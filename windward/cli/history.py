@@ -6,13 +6,13 @@ import csv
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from windward.basics.errors import ArgumentError, WindwardError
+from windward.basics.times import read_moment
 from windward.cli.common import cell, echo_json, journal_option, json_option, opened_log, print_table, say
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from windward.trials.records import Past
 
 # Columns that `windward trials --csv` writes and that say nothing about a finished trial.
-IGNORED = ("id", "state", "set_aside", "lost", "delay", "context_source", "asked_at", "context_at", "told_at")
+IGNORED = ("id", "state", "set_aside", "lost", "delay", "context_source", "when", "asked_at", "context_at", "told_at")
 NUMBERS = ("value", "noise")
 # Rows that --preview shows, and notes that are written out.
 SHOWN, MOST_NOTES = 5, 10
@@ -64,7 +64,11 @@ class Reading:
     help="A column under another heading, such as profit=value; may be repeated.",
 )
 @click.option("--ignore", multiple=True, metavar="HEADING", help="A column to leave out; may be repeated.")
-@click.option("--date", metavar="HEADING", help="The column that says when each trial happened.")
+@click.option(
+    "--date",
+    metavar="HEADING",
+    help="The column that says when each trial happened; contexts of the calendar are known from it.",
+)
 @click.option("--preview", is_flag=True, help="Show what was understood, and add nothing.")
 @click.option("--again", is_flag=True, help="Add every row, even those that are there already.")
 @journal_option
@@ -230,8 +234,16 @@ def _columns(
                 )
             ignored.append(heading)
     missing = [name for name in space.decision if name not in found.decision]
-    missing += [name for name in space.context if name not in found.context]
+    # What is known from the date needs no column of its own.
+    missing += [
+        name for name in space.context if name not in found.context and (date is None or name not in space.dated)
+    ]
     missing += [] if "value" in found.numbers else ["value"]
+    if missing and missing[0] in space.dated:
+        raise ArgumentError(
+            f"{file}: there is no column {missing[0]!r}, which is known from the date: name the column of dates with --date. "
+            "Nothing was added."
+        )
     if missing:
         raise ArgumentError(
             f"{file}: there is no column {missing[0]!r}; {_needed(space)}. A column under another heading is named with "
@@ -285,12 +297,14 @@ def _needed(space: Space) -> str:
 
 def _checked(row: dict[str, str], columns: Columns, space: Space) -> tuple[Past, list[str]] | None:
     """Return one finished trial and what to note of it, None where it has no value."""
+    from windward.space.dates import clocks, dated
     from windward.trials.records import Past
 
     if None in row or None in row.values():
         raise ArgumentError("it has more or fewer cells than the heading.")
     if not row[columns.numbers["value"]].strip():
         return None
+    at = None if columns.date is None else read_moment(columns.date, row[columns.date], clocks(space))
     values: dict[str, dict[str, Value]] = {}
     notes: list[str] = []
     roles: tuple[tuple[str, Mapping[str, Parameter], dict[str, str]], ...] = (
@@ -298,22 +312,28 @@ def _checked(row: dict[str, str], columns: Columns, space: Space) -> tuple[Past,
         ("context", space.context, columns.context),
     )
     for role, parameters, places in roles:
-        typed = {name: parameters[name].read(f"{role} {name!r}", row[places[name]]) for name in parameters}
+        typed = {name: parameters[name].read(f"{role} {name!r}", row[places[name]]) for name in places}
         decided = role == "decision"
         clean = (
-            space.check_decision("import", typed, planned=False) if decided else space.check_context("import", typed)
+            space.check_decision("import", typed, planned=False)
+            if decided
+            else dated(
+                "import",
+                space,
+                space.check_context("import", typed, partial=True),
+                at,
+                remedy="leave the column out with --ignore",
+            )
         )
         values[role] = clean
-        notes += [
-            note for name in parameters for note in _outside(name, parameters[name], typed[name], values[role][name])
-        ]
+        notes += [note for name in typed for note in _outside(name, parameters[name], typed[name], values[role][name])]
     noise = row[columns.numbers["noise"]].strip() if "noise" in columns.numbers else ""
     one = Past(
         values["decision"],
         _number("value", row[columns.numbers["value"]]),
         values["context"],
         _number("noise", noise) if noise else None,
-        None if columns.date is None else _date(columns.date, row[columns.date]),
+        at,
     )
     return one, notes
 
@@ -342,14 +362,3 @@ def _number(name: str, text: str) -> float:
         if name == "noise"
         else arguments.number("import", name, number)
     )
-
-
-def _date(heading: str, text: str) -> datetime:
-    """Return a date, or a date and time, as ISO 8601 writes it; UTC where it names no zone."""
-    try:
-        found = datetime.fromisoformat(text.strip())
-    except ValueError as error:
-        raise ArgumentError(
-            f"{heading} must be a date such as 2026-05-01 or 2026-05-01T14:30, got {text!r}."
-        ) from error
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)

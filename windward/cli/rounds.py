@@ -18,7 +18,9 @@ from windward.cli.common import (
     opened_log,
     pairs_option,
     say,
+    time_typed,
     typed,
+    when_option,
 )
 
 if TYPE_CHECKING:
@@ -39,11 +41,18 @@ key_option = click.option("--key", help="Idempotency key: the same call again wi
 @click.argument("study")
 @context_option
 @pairs_option("--fix", "-f", "fix", "A decision that is not free; may be repeated.")
+@when_option("The time the decision is for, by which contexts of the calendar are known; left out, now:")
 @key_option
 @journal_option
 @json_option
 def ask(
-    study: str, context: tuple[str, ...], fix: tuple[str, ...], key: str | None, journal: str, as_json: bool
+    study: str,
+    context: tuple[str, ...],
+    fix: tuple[str, ...],
+    when: str | None,
+    key: str | None,
+    journal: str,
+    as_json: bool,
 ) -> None:
     """Get the next decision to try; it is pending from now on.
 
@@ -55,7 +64,10 @@ def ask(
 
     one = opened(study, journal)
     found = one.ask(
-        context=typed("context", one.space.context, context), fix=typed("decision", one.space.decision, fix), key=key
+        context=typed("context", one.space.context, context),
+        fix=typed("decision", one.space.decision, fix),
+        key=key,
+        when=time_typed("--when", one.space, when),
     )
     if as_json:
         echo_json(records.suggestion(found))
@@ -170,6 +182,7 @@ def lose(study: str, id: int, reason: str, journal: str, as_json: bool) -> None:
 @noise_option
 @decision_option
 @click.option("--reason", help="Why the trial was lost, in other words.")
+@when_option("The time it took place; contexts of the calendar follow it:")
 @journal_option
 @json_option
 def amend(
@@ -180,6 +193,7 @@ def amend(
     noise: float | None,
     decision: tuple[str, ...],
     reason: str | None,
+    when: str | None,
     journal: str,
     as_json: bool,
 ) -> None:
@@ -191,15 +205,15 @@ def amend(
     from windward.study import tell as telling
 
     log = opened_log(study, journal)
-    telling.amend(
-        log,
-        id,
-        value=value,
-        context=typed("context", log.space.context, context),
-        noise=noise,
-        decision=typed("decision", log.space.decision, decision),
-        reason=reason,
+    changes = telling.Changes(
+        value,
+        typed("context", log.space.context, context),
+        noise,
+        typed("decision", log.space.decision, decision),
+        reason,
+        time_typed("--when", log.space, when),
     )
+    telling.amend(log, id, changes)
     _done(id, "amended", log, as_json)
 
 

@@ -16,10 +16,12 @@ from typing import Any, Literal, NewType, Protocol, TypeVar
 from windward.basics import arguments
 from windward.basics.codec import Table, decode, table_of
 from windward.basics.errors import JournalError, WindwardError
+from windward.basics.times import read_time
 from windward.journal.events import Draft, Event
 from windward.journal.fingerprints import fingerprint
 from windward.journal.upcast import readable, upcast, why
 from windward.space import PARTS as SPACE_PARTS
+from windward.space.dates import typed_only
 from windward.space.parameters import Value
 from windward.space.space import Space, accepted_before
 from windward.trials.coming import said_forecasts
@@ -189,8 +191,10 @@ class History:
         context = self._context(body["chosen"]) if body["chosen"] else given
         if body["fit"] is not None:
             self._reader.fit(body["fit"])
-        source: Any = "chosen" if body["chosen"] else ("given" if body["given"] else None)
-        whole = len(context) == len(self.space.context)
+        when, whole = read_time(body["when"]), len(context) == len(self.space.context)
+        # What is known from the time is given by nobody; a context of nothing else is.
+        given = given if whole else typed_only(self.space, given)
+        source: Any = "chosen" if body["chosen"] else ("given" if given else None)
         read, fitted = (arguments.whole("body", name, body[name], low=0) for name in ("read", "fitted"))
         arguments.flag("body", "kept", body["kept"])
         _text(body["versions"]["windward"])
@@ -206,9 +210,11 @@ class History:
                 self._decision(body["decision"]),
                 context=context,
                 context_planned=context or None,
+                context_seen=frozenset(name for name in self.space.dated if name in context),
                 context_source=source,
                 forecast=forecasts,
                 stand_in=None if body["stand_in"] is None else self._imagined(body["stand_in"]),
+                when=when or event.at,
                 asked_at=event.at,
                 context_at=event.at if whole and context else None,
                 turn=self._asks,
@@ -229,6 +235,7 @@ class History:
             context_seen=frozenset(body["context"]),
             context_source="revealed" if body["context"] else None,
             **self._numbers(body, value_too=True),
+            when=event.at if body["dated"] else None,
             context_at=event.at,
             told_at=event.at,
             changed=event.seq,
@@ -268,6 +275,8 @@ class History:
         if "context" in body:
             changes["context"] = {**self._of(event).context, **self._context(body["context"])}
             changes["context_seen"] = self._of(event).context_seen | set(body["context"])
+        if "when" in body:
+            changes["when"] = read_time(body["when"])
         if "reason" in body:
             changes["lost"] = _text(body["reason"])
         if set(changes) == {"lost"}:  # other words for the same: no fit and no stream moves

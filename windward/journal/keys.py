@@ -13,8 +13,10 @@ from typing import Any
 
 from windward.basics.errors import ArgumentError, TrialError
 from windward.basics.speech import shown
+from windward.basics.times import read_time
 from windward.journal.events import Draft, Event, new_key, numbered_keys
 from windward.journal.fold import BY_CALLER, History
+from windward.space.dates import typed_only
 from windward.trials.reasons import reason_of
 from windward.trials.records import Suggestion
 
@@ -42,7 +44,7 @@ def asked_before(history: History, key: str, wanted: Mapping[str, Any]) -> Sugge
     if event is None:
         return None
     body = event.body
-    if event.kind != "asked" or any(asked_with(body)[name] != value for name, value in wanted.items()):
+    if event.kind != "asked" or _typed(history, asked_with(body)) != _typed(history, wanted):
         raise _reused("study.ask", key, event)
     assert event.trial is not None
     return suggested(event.trial, body)
@@ -51,14 +53,20 @@ def asked_before(history: History, key: str, wanted: Mapping[str, Any]) -> Sugge
 def asked_with(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the caller of an ask gave, by an asked event: not what was made of it."""
     forecast = body["forecast"]
-    said = {name: body[name] for name in ("given", "fixed", "radius")}
+    said = {name: body[name] for name in ("given", "fixed", "radius", "when")}
     return {**said, "forecast": None if forecast is None else forecast["said"]}
+
+
+def _typed(history: History, said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was typed: what is known from the time was not, so the same ask may come again later."""
+    return {**said, "given": typed_only(history.space, said["given"])}
 
 
 def suggested(id: int, body: Mapping[str, Any]) -> Suggestion:
     """Return what an asked event says."""
     context = dict(body["chosen"] or body["given"]) or None
-    return Suggestion(id, dict(body["decision"]), context, reason_of(body["reason"], body["guards"]))
+    reason = reason_of(body["reason"], body["guards"])
+    return Suggestion(id, dict(body["decision"]), context, reason, read_time(body["when"]))
 
 
 def signed(drafts: Sequence[Draft], key: str, told: Mapping[str, Any]) -> list[Draft]:

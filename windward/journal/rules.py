@@ -13,8 +13,10 @@ from typing import Any
 
 from windward.basics.errors import TrialError
 from windward.basics.speech import shown
+from windward.basics.times import written_time
 from windward.journal.events import VERSION, Draft
 from windward.journal.fold import SET_ASIDE, History
+from windward.space.dates import said
 from windward.space.parameters import Value
 from windward.trials.records import Trial
 
@@ -34,6 +36,7 @@ def find(history: History, call: str, id: object) -> Trial:
 def reveal(history: History, call: str, id: object, context: Values, at: datetime) -> list[Draft]:
     """Add what has been seen of a trial's context; what was only given or chosen for it may turn out otherwise, once."""
     trial = find(history, call, id)
+    _check_dated(history, call, trial, context)
     for name, value in context.items():
         if name in trial.context_seen and trial.context[name] != value:
             raise TrialError(
@@ -97,6 +100,8 @@ def amend(history: History, call: str, id: object, changes: Mapping[str, Any], a
         raise TrialError(f"{call}: trial {trial.id} has no value to amend; use study.tell({trial.id}, ...).")
     if trial.lost is None and "reason" in changes:
         raise TrialError(f"{call}: trial {trial.id} is not lost, so there is no reason to amend.")
+    if "when" not in changes:
+        _check_dated(history, call, trial, changes.get("context", {}))
     for name in changes.get("context", {}):
         if name not in trial.context:
             raise TrialError(
@@ -107,6 +112,7 @@ def amend(history: History, call: str, id: object, changes: Mapping[str, Any], a
         "noise": {history.outcome: trial.noise},
         "decision": trial.decision,
         "reason": trial.lost,
+        "when": written_time(trial.when),
     }
     same = all(changes[name] == entry for name, entry in now.items() if name in changes)
     same = same and all(trial.context[name] == value for name, value in changes.get("context", {}).items())
@@ -119,6 +125,17 @@ def add(history: History, rows: Sequence[Mapping[str, Any]], at: datetime) -> li
         _draft("added", len(history) + place, row.get("at") or at, dated=row.get("at") is not None, **_finished(row))
         for place, row in enumerate(rows)
     ]
+
+
+def _check_dated(history: History, call: str, trial: Trial, context: Values) -> None:
+    """Refuse what the calendar says otherwise for the time of a trial."""
+    for name in history.space.dated:
+        if trial.when is not None and name in context and context[name] != trial.context.get(name):
+            raise TrialError(
+                f"{call}: the context {name!r} of trial {trial.id} is known from its time, {said(trial.when)}: it is "
+                f"{trial.context.get(name)!r}, got {context[name]!r}; leave it out, or correct the time with "
+                f"study.amend({trial.id}, when=...)."
+            )
 
 
 def _finished(row: Mapping[str, Any]) -> dict[str, Any]:

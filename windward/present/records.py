@@ -19,11 +19,12 @@ if TYPE_CHECKING:  # records of trials need neither torch nor a fit
     from windward.present.snapshot import Snapshot, Source
     from windward.space import Space, Value
     from windward.suggest.checked import ModelCheck
+    from windward.trials.coming import Awaited
     from windward.trials.trials import Trials
 
 # The probability with which the search is called settled, unless a difference that does not matter is given.
 SETTLED = 0.9
-TIMES = ("asked_at", "context_at", "told_at")
+TIMES = ("when", "asked_at", "context_at", "told_at")
 
 
 def suggestion(found: Suggestion) -> dict[str, Any]:
@@ -33,6 +34,7 @@ def suggestion(found: Suggestion) -> dict[str, Any]:
         "decision": dict(found.decision),
         "context": None if found.context is None else dict(found.context),
         "reason": reason(found.reason),
+        "when": _time(found.when),
     }
 
 
@@ -71,7 +73,7 @@ def comparison(found: Comparison) -> dict[str, Any]:
     }
 
 
-def settled(seen: Snapshot, delta: float | None, context: Mapping[str, Value] | None) -> dict[str, Any]:
+def settled(seen: Snapshot, delta: float | None, context: Awaited | Mapping[str, Value] | None) -> dict[str, Any]:
     """Return whether the search can stop: by how much no decision is better, and how probable that is.
 
     Without `delta` it is the least that holds with a probability of 0.9; None where there is none in the units of the value.

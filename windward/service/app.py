@@ -14,6 +14,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from windward.basics.errors import JournalError
+from windward.basics.times import read_moment
 from windward.present import records
 from windward.present.plots import FIGURES
 from windward.service import bodies, jobs, page
@@ -39,6 +40,7 @@ else:
     FigureKind = Literal[tuple(FIGURES)]
 Id = Annotated[int, Path(ge=0, le=2**31)]
 Object = Annotated[str | None, Query(max_length=10_000)]  # a JSON object, written out
+When = Annotated[bodies.Time | None, Query()]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", max_length=200)]
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"description": "The body is no JSON, or has NaN or numbers beyond the floats."},
@@ -154,7 +156,7 @@ def methods(who: Somebody) -> dict[str, Any]:
 @rounds.post("/ask", status_code=201)
 async def ask(inside: Inside, name: Writable, body: bodies.Ask = NOTHING_GIVEN, key: Key = None) -> dict[str, Any]:
     """Get the next decision to try. With the same Idempotency-Key the same suggestion comes again."""
-    answer = await inside.fits.run(Rank.ASK, name, jobs.ask, name, body.context, body.fix, key)
+    answer = await inside.fits.run(Rank.ASK, name, jobs.ask, name, body.context, body.fix, key, body.when)
     assert isinstance(answer, dict)
     return answer
 
@@ -194,8 +196,15 @@ def lose(inside: Inside, name: Writable, id: Id, body: bodies.Lose) -> dict[str,
 def amend(inside: Inside, name: Writable, id: Id, body: bodies.Amend) -> dict[str, Any]:
     """Correct what was told or revealed."""
     study = study_with(inside.shelf, name, id)
+    when = None if body.when is None else read_moment("when", body.when, None)
     study.amend(
-        id, value=body.value, context=body.context, noise=body.noise, decision=body.decision, reason=body.reason
+        id,
+        value=body.value,
+        context=body.context,
+        noise=body.noise,
+        decision=body.decision,
+        reason=body.reason,
+        when=when,
     )
     return trial_now(study, id)
 
@@ -227,22 +236,27 @@ def trials(
 
 
 @reading.get("/recommendation", response_class=JSONResponse)
-async def recommendation(inside: Inside, name: Readable, context: Object = None) -> Response:
-    """Say what to do now; `context`, a JSON object, is what is known of the context it will meet."""
+async def recommendation(inside: Inside, name: Readable, context: Object = None, when: When = None) -> Response:
+    """Say what to do now; `context`, a JSON object, is what is known of the context it will meet, `when` at which time."""
     given = _object("context", context)
-    key = ("recommendation", await run_in_threadpool(_revision, inside, name), context)
-    answer = await inside.fits.kept(key, Rank.ADVISE, name, jobs.recommend, name, given)
+    key = ("recommendation", await run_in_threadpool(_revision, inside, name), context, when)
+    answer = await inside.fits.kept(key, Rank.ADVISE, name, jobs.recommend, name, given, when)
     return Response(answer, media_type="application/json")
 
 
 @reading.get("/comparison", response_class=JSONResponse)
 async def comparison(
-    inside: Inside, name: Readable, first: Object = None, second: Object = None, context: Object = None
+    inside: Inside,
+    name: Readable,
+    first: Object = None,
+    second: Object = None,
+    context: Object = None,
+    when: When = None,
 ) -> Response:
     """Set two decisions, JSON objects, side by side. Left out, the first is the status quo, the second the recommended one."""
     asked = (_object("first", first), _object("second", second), _object("context", context))
-    key = ("comparison", await run_in_threadpool(_revision, inside, name), first, second, context)
-    answer = await inside.fits.kept(key, Rank.ADVISE, name, jobs.compare, name, *asked)
+    key = ("comparison", await run_in_threadpool(_revision, inside, name), first, second, context, when)
+    answer = await inside.fits.kept(key, Rank.ADVISE, name, jobs.compare, name, *asked, when)
     return Response(answer, media_type="application/json")
 
 
@@ -252,14 +266,15 @@ async def settled(
     name: Readable,
     delta: Annotated[float | None, Query(gt=0, allow_inf_nan=False)] = None,
     context: Object = None,
+    when: When = None,
 ) -> Response:
     """Say how probable it is that no decision is better than the recommended one by more than `delta`.
 
     Without `delta`, the difference that holds with a probability of 0.9.
     """
     given = _object("context", context)
-    key = ("settled", await run_in_threadpool(_revision, inside, name), delta, context)
-    answer = await inside.fits.kept(key, Rank.ADVISE, name, jobs.settled, name, delta, given)
+    key = ("settled", await run_in_threadpool(_revision, inside, name), delta, context, when)
+    answer = await inside.fits.kept(key, Rank.ADVISE, name, jobs.settled, name, delta, given, when)
     return Response(answer, media_type="application/json")
 
 

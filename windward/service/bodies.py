@@ -8,6 +8,7 @@ from unicodedata import category
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
 from windward.basics import arguments
+from windward.basics.times import read_moment
 
 Number: TypeAlias = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Value: TypeAlias = StrictBool | StrictInt | StrictFloat | StrictStr
@@ -48,8 +49,15 @@ def _a_reason(text: str) -> str:
     return arguments.text("request", "reason", text)
 
 
+def _a_time(text: str) -> str:
+    read_moment("when", text, None)
+    return text
+
+
 PathName: TypeAlias = Annotated[str, AfterValidator(_a_path)]
 NewName: TypeAlias = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_a_new_name)]
+# A date and time in ISO 8601 with its time zone.
+Time: TypeAlias = Annotated[str, Field(max_length=64), AfterValidator(_a_time)]
 Reason: TypeAlias = Annotated[str, Field(min_length=1, max_length=arguments.LONGEST_TEXT), AfterValidator(_a_reason)]
 
 
@@ -81,10 +89,11 @@ class Declare(Body):
 
 
 class Ask(Body):
-    """What is known of the coming context, and decisions that are not free."""
+    """What is known of the coming context, decisions that are not free, and the time the decision is for."""
 
     context: Values | None = None
     fix: Values | None = None
+    when: Time | None = None
 
 
 class Reveal(Body):
@@ -116,6 +125,7 @@ class Amend(Body):
     noise: Annotated[Number, Field(ge=0)] | None = None
     decision: Values | None = None
     reason: Reason | None = None
+    when: Time | None = None
 
 
 class NewToken(Body):

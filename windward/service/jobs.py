@@ -6,21 +6,30 @@ Answers that are kept come back as text, so that the service knows how much memo
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from windward.basics.times import read_moment
+from windward.trials.coming import coming_at
 
 if TYPE_CHECKING:
     from windward.service.shelf import Shelf
 
 
 def ask(
-    shelf: Shelf, name: str, context: dict[str, Any] | None, fix: dict[str, Any] | None, key: str | None
+    shelf: Shelf,
+    name: str,
+    context: dict[str, Any] | None,
+    fix: dict[str, Any] | None,
+    key: str | None,
+    when: str | None = None,
 ) -> dict[str, Any]:
     """Return the next suggestion of a study, and the sentences that say why."""
     from windward.present import records
     from windward.present.reasons import because
 
     study = shelf.study(name)
-    found = study.ask(context=context, fix=fix, key=key)
+    found = study.ask(context=context, fix=fix, key=key, when=_time(when))
     return {**records.suggestion(found), "sentences": because(found, study.status_quo)}
 
 
@@ -33,12 +42,12 @@ def create(shelf: Shelf, data: dict[str, Any]) -> dict[str, Any]:
     return declaration(declared(data, memory=memory, plugins=shelf.plugins).create(shelf.journal, memory=memory))
 
 
-def recommend(shelf: Shelf, name: str, context: dict[str, Any] | None) -> str:
+def recommend(shelf: Shelf, name: str, context: dict[str, Any] | None, when: str | None = None) -> str:
     """Return the recommendation of a study, and the sentences that say it, as JSON."""
     from windward.present import records, sentences
 
     study = shelf.study(name)
-    given = study.space.check_context("study.recommend", {} if context is None else context, partial=True)
+    given = coming_at("study.recommend", study.space, context, _time(when))
     seen = study.snapshot()  # one state for the numbers, the sentences and the revision
     found = seen.recommendation("study.recommend", context=given)
     said = sentences.advised(seen, found)
@@ -52,29 +61,36 @@ def compare(
     first: dict[str, Any] | None,
     second: dict[str, Any] | None,
     context: dict[str, Any] | None,
+    when: str | None = None,
 ) -> str:
     """Return two decisions of a study side by side, and the sentences that say it, as JSON."""
     from windward.present import records, sentences
 
     call, study = "study.compare", shelf.study(name)
     one, other = (None if each is None else study.space.check_decision(call, each) for each in (first, second))
-    given = study.space.check_context(call, {} if context is None else context, partial=True)
+    given = coming_at(call, study.space, context, _time(when))
     seen = study.snapshot()
     found = seen.comparison(call, one, other, context=given)
     answer = {**records.comparison(found), "sentences": sentences.compared(seen, found), "revision": seen.revision}
     return json.dumps(answer, allow_nan=False)
 
 
-def settled(shelf: Shelf, name: str, delta: float | None, context: dict[str, Any] | None) -> str:
+def settled(
+    shelf: Shelf, name: str, delta: float | None, context: dict[str, Any] | None, when: str | None = None
+) -> str:
     """Return how probable it is that no decision of a study is better than the recommended one by more, as JSON."""
     from windward.present import records, sentences
 
     study = shelf.study(name)
-    given = study.space.check_context("study.settled", {} if context is None else context, partial=True)
+    given = coming_at("study.settled", study.space, context, _time(when))
     seen = study.snapshot()
     found = records.settled(seen, delta, given)
     said = sentences.settled(found["delta"], found["probability"])
     return json.dumps({**found, "sentences": [said], "revision": seen.revision}, allow_nan=False)
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else read_moment("when", text, None)
 
 
 def check(shelf: Shelf, name: str) -> str:

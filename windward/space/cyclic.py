@@ -51,7 +51,13 @@ class Circular(Protocol):
 
 @runtime_checkable
 class Dated(Protocol):
-    """A parameter whose value is known from the time: nobody types it."""
+    """A parameter whose value is known from the time: nobody types it. `clocks` are those of the time zone named `zone`."""
+
+    @property
+    def zone(self) -> str: ...
+
+    @property
+    def clocks(self) -> tzinfo: ...
 
     def at(self, when: datetime) -> Value: ...
 

@@ -22,7 +22,7 @@ import numpy as np
 from windward.basics import arguments
 from windward.basics.errors import SpaceError
 from windward.basics.speech import shown
-from windward.space.cyclic import Circular
+from windward.space.cyclic import Circular, Dated
 from windward.space.linear import Linear, constraint_rows, feasibility, whole_steps
 from windward.space.parameters import Array, Parameter, Value, columns_of
 
@@ -161,6 +161,11 @@ class Space:
     def circles(self) -> Mapping[str, float]:
         """The periods of the contexts that come round: their two columns are points of a circle of this circumference."""
         return {name: parameter.period for name, parameter in self.context.items() if isinstance(parameter, Circular)}
+
+    @cached_property
+    def dated(self) -> Mapping[str, Dated]:
+        """The contexts that are known from the time of a trial."""
+        return {name: parameter for name, parameter in self.context.items() if isinstance(parameter, Dated)}
 
     @cached_property
     def roles(self) -> Roles:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING
 
-from windward.trials.coming import known_of
+from windward.trials.coming import coming_at
 
 if TYPE_CHECKING:
     from windward.present.snapshot import Snapshot
@@ -29,19 +30,22 @@ class Advising(ABC):
     @abstractmethod
     def snapshot(self) -> Snapshot: ...
 
-    def recommend(self, *, context: ComingContext | None = None) -> Recommendation:
+    def recommend(self, *, context: ComingContext | None = None, when: datetime | None = None) -> Recommendation:
         """Return the decision to deploy: the best by the objective under the posterior of what has arrived.
 
-        No imagined value is used. `context` is what is known of the context it will meet, values or forecasts.
+        No imagined value is used. `context` is what is known of the context it will meet, values or forecasts. `when` is the
+        time it will be, by which contexts of the calendar are known; left out, the decision is for any time.
         """
-        given = known_of("study.recommend", self.space, context)
+        given = coming_at("study.recommend", self.space, context, when)
         return self.snapshot().recommendation("study.recommend", context=given)
 
-    def assess(self, decision: Values, *, context: ComingContext | None = None) -> Recommendation:
+    def assess(
+        self, decision: Values, *, context: ComingContext | None = None, when: datetime | None = None
+    ) -> Recommendation:
         """Return the value, interval and adversary of one decision, by the posterior of what has arrived."""
         clean, given = (
             self.space.check_decision("study.assess", decision),
-            known_of("study.assess", self.space, context),
+            coming_at("study.assess", self.space, context, when),
         )
         return self.snapshot().recommendation("study.assess", decision=clean, context=given)
 
@@ -50,7 +54,12 @@ class Advising(ABC):
         return self.snapshot().check("study.check")
 
     def compare(
-        self, first: Values | None = None, second: Values | None = None, *, context: ComingContext | None = None
+        self,
+        first: Values | None = None,
+        second: Values | None = None,
+        *,
+        context: ComingContext | None = None,
+        when: datetime | None = None,
     ) -> Comparison:
         """Return by how much the second decision is worth more than the first, and the probability that it is better.
 
@@ -59,12 +68,12 @@ class Advising(ABC):
         """
         call, check = "study.compare", self.space.check_decision
         one, other = (None if each is None else check(call, each) for each in (first, second))
-        return self.snapshot().comparison(call, one, other, context=known_of(call, self.space, context))
+        return self.snapshot().comparison(call, one, other, context=coming_at(call, self.space, context, when))
 
-    def settled(self, delta: float, *, context: ComingContext | None = None) -> float:
+    def settled(self, delta: float, *, context: ComingContext | None = None, when: datetime | None = None) -> float:
         """Return the probability that no decision is better than the recommended one by more than `delta`.
 
         `delta` is in the units of the value. `run(until=Settled(delta))` stops by it.
         """
-        given = known_of("study.settled", self.space, context)
+        given = coming_at("study.settled", self.space, context, when)
         return self.snapshot().settled("study.settled", delta, context=given)

@@ -9,7 +9,8 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +21,7 @@ import torch
 from windward.basics import streams
 from windward.basics.codec import Table, decode, encode
 from windward.basics.errors import JournalError, TrialError, WindwardError
+from windward.basics.times import read_time, written_time
 from windward.contexts.coupled import Foretold
 from windward.journal import Draft, Event, History, Journal, rules
 from windward.journal.events import VERSION
@@ -72,10 +74,15 @@ class Wanted:
     coming: Awaited = field(default_factory=Awaited)
     fixed: Mapping[str, Value] = field(default_factory=dict)
     radius: float | None = None
+    when: datetime | None = None  # left out, at the time of the ask
+
+    def at(self, space: Space, now: datetime) -> Wanted:
+        """Return the same with what is known from the time, now where none was said."""
+        return replace(self, coming=self.coming.at("study.ask", space, self.when or now))
 
     def request(self) -> dict[str, Any]:
         """Return the fields of a request that say so."""
-        known = {"given": self.coming.given, "forecasts": self.coming.forecasts}
+        known = {"given": self.coming.given, "forecasts": self.coming.forecasts, "when": self.when}
         return {**known, "fixed": self.fixed, "radius": self.radius}
 
     @cached_property
@@ -86,6 +93,7 @@ class Wanted:
             "fixed": dict(self.fixed),
             "radius": self.radius,
             "forecast": self.coming.said,
+            "when": written_time(self.when),
         }
 
 
@@ -181,7 +189,7 @@ def asked_body(policy: Policy, trials: Trials, request: Request, read: int) -> t
         "kept": kept,
         "fitted": request.start.fitted if kept else read,
         "forecast": forecast_body(space, request, proposal.foretold),
-        "when": None,
+        "when": written_time(request.when),
         "radius": request.radius,
         "reason": proposal.reason.data(),
         "guards": proposal.reason.guard_data(),
@@ -256,7 +264,9 @@ class Asker:
             fit = known or fit_of(log.history, self._reader)
             start = start_of(policy, trials, fit, keep=known is not None, previous=self.posterior)
         now = log.now()
-        request = Request(now=now, start=start, memory=self._memory, **known_by, **wanted.request())
+        request = Request(
+            now=now, start=start, memory=self._memory, **known_by, **wanted.at(trials.space, now).request()
+        )
         body, posterior = asked_body(policy, trials, request, read)
         # What cannot be read again is refused unwritten.
         found = None if body["fit"] is None else decode(body["fit"], self._reader.table)
@@ -315,7 +325,7 @@ def replayed_body(
 def asked_for(space: Space, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a request that an asked event says."""
     forecasts = {} if body["forecast"] is None else said_forecasts(space, body["forecast"]["said"])
-    return Wanted(Awaited(body["given"], forecasts), body["fixed"], body["radius"]).request()
+    return Wanted(Awaited(body["given"], forecasts), body["fixed"], body["radius"], read_time(body["when"])).request()
 
 
 def device_name(device: torch.device) -> str:

@@ -12,6 +12,7 @@ import torch
 from windward.basics import arguments
 from windward.basics.codec import decode, table_of
 from windward.basics.errors import WindwardError
+from windward.basics.times import moment
 from windward.journal import Draft, History, Journal, open_journal
 from windward.journal.keys import key_for
 from windward.parts import OWN_PARTS
@@ -28,6 +29,7 @@ from windward.study.looking import snapshot_of
 from windward.study.reading import PartsReader, allowed, use
 from windward.study.run import Leftover, run_rounds
 from windward.study.standing import declare_standing
+from windward.study.tell import Changes
 from windward.trials.coming import ComingContext, known_of
 from windward.trials.frame import dataframe
 from windward.trials.records import Past, Result, Settled, Suggestion, Tell, Trial
@@ -217,18 +219,21 @@ class Study(Advising):
         fix: Values | None = None,
         radius: float | None = None,
         key: str | None = None,
+        when: datetime | None = None,
     ) -> Suggestion:
         """Return the next decision to try; it is in the journal, as pending, before this returns.
 
         `context` is what is known of the coming context, whole or in part: values, and a `Forecast` or `Distribution` of what
         is not known yet. `fix` holds decisions that are not free; `radius` stands in place of the objective's own, this once.
+        `when` is the time the decision is for, by which contexts of the calendar are known; left out, the time of the ask.
         An ask that is repeated with the same `key`, from anywhere, returns the suggestion of the first.
         """
         known = known_of("study.ask", self.space, context)
         fixed = self.space.check_decision("study.ask(fix=...)", {} if fix is None else fix, partial=True)
         if radius is not None:
             radius = arguments.number("study.ask", "radius", radius, low=0.0)
-        return self._asker.ask(key_for("study.ask", key), Wanted(known, fixed, radius))
+        at = None if when is None else moment("study.ask", "when", when)
+        return self._asker.ask(key_for("study.ask", key), Wanted(known, fixed, radius, at))
 
     def ask_many(self, count: int) -> list[Suggestion]:
         """Return `count` decisions to try at once, each asked with the ones before it pending."""
@@ -288,9 +293,14 @@ class Study(Advising):
         noise: float | None = None,
         decision: Values | None = None,
         reason: str | None = None,
+        when: datetime | None = None,
     ) -> None:
-        """Correct what was told or revealed, or why a trial was lost: the log keeps both, the study goes on with the new."""
-        telling.amend(self._log, id, value=value, context=context, noise=noise, decision=decision, reason=reason)
+        """Correct what was told or revealed, or why a trial was lost: the log keeps both, the study goes on with the new.
+
+        `when` is the time it took place; contexts of the calendar follow it.
+        """
+        changes = Changes(value, context, noise, decision, reason, when)
+        telling.amend(self._log, id, changes)
 
     def add(
         self,
@@ -301,7 +311,10 @@ class Study(Advising):
         noise: float | None = None,
         at: datetime | None = None,
     ) -> int:
-        """Add a finished trial from elsewhere, such as history, and return its id; `at` is when it happened."""
+        """Add a finished trial from elsewhere, such as history, and return its id; `at` is when it happened.
+
+        Contexts of the calendar are known from `at`.
+        """
         return telling.add(self._log, Past(decision, value, context, noise, at))
 
     def add_many(self, rows: Sequence[Past], *, again: bool = False) -> list[int | None]:

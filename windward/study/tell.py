@@ -11,17 +11,19 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 from windward.basics import arguments
-from windward.basics.errors import ArgumentError, WindwardError
+from windward.basics.errors import ArgumentError, SpaceError, WindwardError
 from windward.basics.speech import shown
+from windward.basics.times import moment, written_time
 from windward.journal import Draft, History, rules
 from windward.journal.fingerprints import Lines, fingerprint
 from windward.journal.fold import Checked, Scratch
 from windward.journal.keys import check_told, key_for, signed
+from windward.space.dates import GIVE_WHEN, dated
 from windward.space.parameters import Value
 from windward.space.space import Space
 from windward.study.log import Log
@@ -111,21 +113,23 @@ def lose(log: Log, id: int, reason: str) -> None:
     _write(log, call, lambda history: rules.lose(history, call, id, text, now))
 
 
-def amend(
-    log: Log,
-    id: int,
-    *,
-    value: float | None = None,
-    context: Values | None = None,
-    noise: float | None = None,
-    decision: Values | None = None,
-    reason: str | None = None,
-) -> None:
+@dataclass(frozen=True)
+class Changes:
+    """What an amendment changes; see `Study.amend` for the fields."""
+
+    value: float | None = None
+    context: Values | None = None
+    noise: float | None = None
+    decision: Values | None = None
+    reason: str | None = None
+    when: datetime | None = None
+
+
+def amend(log: Log, id: int, changes: Changes) -> None:
     """Correct what was told or revealed, or why a trial was lost; see `Study.amend`."""
     call = "study.amend"
-    changes = _check_changes(log.history, value=value, context=context, noise=noise, decision=decision, reason=reason)
-    now = log.now()
-    _write(log, call, lambda history: rules.amend(history, call, id, changes, now))
+    clean, now = _check_changes(log.history, changes), log.now()
+    _write(log, call, lambda history: rules.amend(history, call, id, clean, now))
 
 
 def _write(log: Log, call: str, decide: Callable[[History], list[Draft]]) -> None:
@@ -140,29 +144,26 @@ def _check_news(space: Space, call: str, context: Values) -> dict[str, Value]:
     return clean
 
 
-def _check_changes(
-    history: History,
-    *,
-    value: float | None,
-    context: Values | None,
-    noise: float | None,
-    decision: Values | None,
-    reason: str | None,
-) -> dict[str, Any]:
+def _check_changes(history: History, asked: Changes) -> dict[str, Any]:
     """Return what an amendment changes."""
     call, changes = "study.amend", dict[str, Any]()
-    if value is not None:
-        changes["values"] = {history.outcome: arguments.number(call, "value", value)}
-    if context is not None:
-        changes["context"] = _check_news(history.space, call, context)
-    if noise is not None:
-        changes["noise"] = _check_noise(history, call, noise)
-    if decision is not None:
-        changes["decision"] = history.space.check_decision(call, decision, planned=False)
-    if reason is not None:
-        changes["reason"] = arguments.text(call, "reason", reason)
+    if asked.value is not None:
+        changes["values"] = {history.outcome: arguments.number(call, "value", asked.value)}
+    if asked.context is not None:
+        changes["context"] = _check_news(history.space, call, asked.context)
+    if asked.noise is not None:
+        changes["noise"] = _check_noise(history, call, asked.noise)
+    if asked.decision is not None:
+        changes["decision"] = history.space.check_decision(call, asked.decision, planned=False)
+    if asked.reason is not None:
+        changes["reason"] = arguments.text(call, "reason", asked.reason)
+    if asked.when is not None:
+        when = moment(call, "when", asked.when)
+        changes["when"] = written_time(when)
+        if history.space.dated:
+            changes["context"] = dated(call, history.space, changes.get("context", {}), when, remedy=GIVE_WHEN)
     if not changes:
-        raise ArgumentError("study.amend: give what to change: value, context, noise, decision or reason.")
+        raise ArgumentError("study.amend: give what to change: value, context, noise, decision, reason or when.")
     return changes
 
 
@@ -217,18 +218,35 @@ def _checked_past(history: History, call: str, one: Past) -> dict[str, Any]:
     """Return the fields of a finished trial from elsewhere, with its fingerprint."""
     space = history.space
     decision = space.check_decision(call, one.decision, planned=False)
-    context = space.check_context(call, {} if one.context is None else one.context)
+    at = None if one.at is None else moment(call, "at", one.at)
+    context = _dated_context(call, space, {} if one.context is None else one.context, at)
     value, noise = arguments.number(call, "value", one.value), _check_noise(history, call, one.noise)
-    if one.at is not None and (not isinstance(one.at, datetime) or one.at.tzinfo is None):
-        raise ArgumentError(f"{call}(at={shown(one.at)}): give a datetime with a time zone.")
     return {
         "decision": decision,
         "context": context,
         "values": {history.outcome: value},
         "noise": noise,
         "fingerprint": fingerprint(decision, context, value, noise.get(history.outcome)),
-        "at": None if one.at is None else one.at.astimezone(UTC),
+        "at": at,
     }
+
+
+def _dated_context(call: str, space: Space, context: Values, at: datetime | None) -> dict[str, Value]:
+    """Return the whole context of a finished trial; what the calendar knows from its date need not be typed."""
+    if space.dated and at is not None:
+        context = dated(
+            call,
+            space,
+            space.check_context(call, context, partial=True),
+            at,
+            remedy="leave it out, or give the right date with at=",
+        )
+    missing = [name for name in space.dated if name not in context] if isinstance(context, Mapping) else []
+    if missing:
+        raise SpaceError(
+            f"{call}: context lacks {shown(missing[0])}, which is known from the date; say when it happened with at=."
+        )
+    return space.check_context(call, context)
 
 
 def _check_value(call: str, id: object, value: object) -> float:

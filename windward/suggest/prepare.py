@@ -38,6 +38,7 @@ class Request:
     status_quo: Mapping[str, Value] | None = None
     forecasts: Forecasts = field(default_factory=dict)  # of the coming context, by name
     radius: float | None = None  # in place of the objective's own
+    when: datetime | None = None  # when it takes place, where that was said; `given` has what is known from it
 
     def known(self, space: Space) -> Given:
         """Return what is given of the context, as far as the space has it."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from typing import Any, TypeAlias
 
 from windward.basics.codec import dumps
 from windward.basics.errors import SpaceError, did_you_mean
 from windward.basics.speech import and_list, shown
+from windward.basics.times import moment
+from windward.space.dates import GIVE_WHEN, dated
 from windward.space.parameters import Value
 from windward.space.space import Space
 from windward.trials.foretold import Forecast, Named, read_forecast
@@ -30,6 +33,10 @@ class Awaited:
     def said(self) -> list[dict[str, Any]] | None:
         """The forecasts as plain JSON data, each with its names; None without any."""
         return [{"names": list(names), **found.data()} for names, found in grouped(self.forecasts)] or None
+
+    def at(self, call: str, space: Space, when: datetime) -> Awaited:
+        """Return the same with what is known from the time."""
+        return replace(self, given=dated(call, space, self.given, when, remedy=GIVE_WHEN)) if space.dated else self
 
     @cached_property
     def key(self) -> tuple[object, ...]:
@@ -78,6 +85,12 @@ def known_of(call: str, space: Space, context: ComingContext | None) -> Awaited:
     return Awaited(clean, {name: forecasts[name] for name in space.context if name in forecasts})
 
 
+def coming_at(call: str, space: Space, context: ComingContext | None, when: datetime | None) -> Awaited:
+    """Return what is known of a coming context at a time: what was said, and what the calendar says."""
+    known = known_of(call, space, context)
+    return known if when is None else known.at(call, space, moment(call, "when", when))
+
+
 def _names(call: str, space: Space, key: object, forecast: Forecast) -> tuple[str, ...]:
     names = key if isinstance(key, tuple) else (key,)
     if not names:
@@ -89,6 +102,9 @@ def _names(call: str, space: Space, key: object, forecast: Forecast) -> tuple[st
         near = did_you_mean(unknown, space.context) if isinstance(unknown, str) else ""
         known = ", ".join(repr(name) for name in space.context) or "none"
         raise SpaceError(f"{call}: forecast of an unknown context {shown(unknown)}{near}; the space has {known}.")
+    known_already = next((name for name in names if name in space.dated), None)
+    if known_already is not None:
+        raise SpaceError(f"{call}: a forecast of {shown(known_already)}, which is known from the time; leave it out.")
     own = forecast.names or names
     if set(own) != set(names) or len(set(names)) < len(names) or (len(names) > 1 and not forecast.names):
         raise SpaceError(

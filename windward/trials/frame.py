@@ -19,6 +19,7 @@ FIELDS = (
     "lost",
     "delay",
     "context_source",
+    "when",
     "asked_at",
     "context_at",
     "told_at",

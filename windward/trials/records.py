@@ -72,6 +72,7 @@ class Trial:
     noise: float | None = None  # standard deviation of the value, where the caller knows it
     set_aside: float | None = None  # a value told without its whole context, of a trial that was given up since
     lost: str | None = None  # the reason, where it was given up; None again once a value counts
+    when: datetime | None = None  # when it takes place: as was said, else when it was asked; of history its date
     asked_at: datetime | None = None  # None for history that was added
     context_at: datetime | None = None
     told_at: datetime | None = None
@@ -105,13 +106,15 @@ class Trial:
 class Suggestion:
     """A decision to try. `context` is what is known of it already: given at `ask`, or chosen by the policy's rule.
 
-    `reason` says why it is suggested; None for one that was asked by an older version, which did not record it.
+    `reason` says why it is suggested; None for one that was asked by an older version, which did not record it. `when` is the
+    time that was given at `ask`.
     """
 
     id: int
     decision: Mapping[str, Value]
     context: Mapping[str, Value] | None = None
     reason: Reason | None = field(default=None, compare=False, repr=False)
+    when: datetime | None = None
 
 
 @dataclass(frozen=True)
