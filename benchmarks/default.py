@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -65,7 +66,12 @@ class Unit:
 
 
 def commit(depends: Sequence[str] = DEPENDS) -> str:
-    """Return the commit of the library that is measured, with a plus where the files it depends on differ from it."""
+    """Return the commit of the library that is measured, with a plus where the files it depends on differ from it.
+
+    Where there is no repository the variable `WINDWARD_COMMIT` says it.
+    """
+    if stated := os.environ.get("WINDWARD_COMMIT"):
+        return stated
     here = Path(ww.__file__).resolve().parent.parent
 
     def git(*words: str) -> str:
