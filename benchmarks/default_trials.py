@@ -144,6 +144,10 @@ def _turns(
     return lambda problem: turns(belief, near, surrogate)
 
 
+def _still(exploit: Belief) -> Callable[[Problem], ww.Policy]:
+    return _turns(Turns(exploit=exploit, every=2, after=8, still=0.05))
+
+
 PARTED = ww.GaussianProcess(parts=True)
 METHODS: dict[str, Callable[[Problem], ww.Policy]] = {
     "parts": _default(surrogate=PARTED),
@@ -174,5 +178,15 @@ METHODS: dict[str, Callable[[Problem], ww.Policy]] = {
     "parts_ei_3_12": _turns(Turns(), surrogate=PARTED),
     "parts_overall_3_12": _turns(Turns(explore=OverallConfidence(1.5)), surrogate=PARTED),
     "parts_still.15_ucb": _turns(Turns(explore=UpperConfidence(1.5), every=2, after=8, still=0.15), surrogate=PARTED),
+    "still.05_until_30": _turns(
+        Turns(exploit=UpperConfidence(Wider(0.5, 1.0, 30)), every=2, after=8, still=0.05), NearBest()
+    ),
+    "still.05_thompson_5": _still(Turns(explore=Thompson(), every=5, after=20)),
+    "still.05_ucb_5": _still(Turns(explore=UpperConfidence(1.5), every=5, after=20)),
+    "still.05_overall_6": _still(Turns(explore=OverallConfidence(1.5), every=6, after=20)),
+    "still.05_ei_3": _still(Turns(every=3, after=12)),
+    "still.05_ei_5": _still(Turns(every=5, after=20)),
+    "still.1_ei": _turns(Turns(every=2, after=8, still=0.1)),
+    "still.05_ei_soon": _turns(Turns(every=2, after=5, still=0.05)),
 }
 TOLD = {"told_ei_2_10"}
