@@ -32,8 +32,8 @@ _WRONG: list[tuple[dict[str, Any], str]] = [
     ({"chances": {}}, "give a dict from choices to probabilities"),
     ({"chances": {"dry": 0.5}}, "they must sum to 1, got 0.5"),
     ({"chances": {"dry": 1.5, "wet": -0.5}}, "must be >= 0"),
-    ({"point": math.nan}, "give one finite value"),
-    ({"point": [1]}, "give one finite value"),
+    ({"point": math.nan}, "point must be finite"),
+    ({"point": [1]}, "give one value"),
     ({"distribution": "norm"}, "give a Distribution"),
 ]
 

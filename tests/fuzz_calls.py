@@ -9,6 +9,7 @@ from typing import Any
 
 import fuzz_oracle as oracle
 from fuzz_case import REFUSED, Case, words_of
+from fuzz_forecasts import parted, with_forecasts
 from fuzz_oracle import Kept, Wrong, expect
 from fuzz_reads import assess, read, recommend, reopen, replay, show, use
 from fuzz_spaces import BAD_TEXTS, HOSTILE_KEYS, random_outcome, random_values, some, spoiled
@@ -37,6 +38,8 @@ def ask(case: Case) -> None:
     arguments: dict[str, Any] = {}
     if chance.random() < 0.35:
         arguments["context"] = case.context(partial=chance.random() < 0.5)
+    if chance.random() < 0.25 and isinstance(arguments.get("context", {}), dict):
+        arguments["context"] = with_forecasts(chance, case.space.context, arguments.get("context", {}))
     if chance.random() < 0.25:  # of a decision that was asked, or of any
         known = bool(case.kept) and chance.random() < 0.4
         whole = chance.choice(case.kept).asked if known else random_values(chance, case.space.decision)
@@ -58,15 +61,17 @@ def _asked(case: Case, arguments: dict[str, Any]) -> None:
     said, key = words_of("study.ask", **arguments), arguments.get("key")
     try:
         context, fix = (({} if arguments.get(n) is None else arguments[n]) for n in ("context", "fix"))
+        context, forecasts = parted(context)
         given = oracle.clean_values(case.space.context, context, partial=True)
         fixed = oracle.clean_values(case.space.decision, fix, partial=True, strict=True)
         before = case.keys.get(key) if isinstance(key, str) else None
-        if key in HOSTILE_KEYS or (before is not None and before[:2] != ("ask", (given, fixed))):
+        if key in HOSTILE_KEYS or (before is not None and before[:2] != ("ask", (given, fixed, forecasts))):
             raise Wrong
     except Wrong:
         case.attempt("ask", said, lambda: case.study.ask(**arguments), REFUSED, must=True)
         return case.unchanged(said)
-    found = case.attempt("ask", said, lambda: case.study.ask(**arguments), case.unsatisfiable(fixed))
+    refusals = (*case.unsatisfiable(fixed), *((ww.IncompatibleError,) if forecasts and case.unforeseeing else ()))
+    found = case.attempt("ask", said, lambda: case.study.ask(**arguments), refusals)
     if isinstance(found, ww.WindwardError):
         return case.unchanged(said)
     if before is not None:
@@ -76,7 +81,7 @@ def _asked(case: Case, arguments: dict[str, Any]) -> None:
     expect(news == 1, f"{said} wrote {news} events")
     case.suggested(said, found, given, fixed)
     if key is not None:
-        case.keys[key] = ("ask", (given, fixed), {n: v for n, v in arguments.items() if n != "key"}, found)
+        case.keys[key] = ("ask", (given, fixed, forecasts), {n: v for n, v in arguments.items() if n != "key"}, found)
     return case.settle(said)
 
 

@@ -266,6 +266,11 @@ class Case:
         """Return this number, now and then a hostile one."""
         return some(self.chance, HOSTILE_NUMBERS) if self.hostile else good
 
+    @property
+    def unforeseeing(self) -> bool:
+        """Whether the policy refuses forecasts: it ignores contexts or chooses them."""
+        return self.study.policy.context_model.blind or self.study.policy.context_rule.chooses
+
     def unsatisfiable(self, fixed: dict[str, Any]) -> tuple[type, ...]:
         """Return how a call may be refused because no decision satisfies the constraints, or none could be certified."""
         names = {name for constraint in self.space.constraints for name in constraint.coefficients}

@@ -292,6 +292,7 @@ EXEMPT = {
     "ModelCheck": "handed out by a study; nothing takes it back",
     "CheckedTrial": "a row of a model check",
     "Coverage": "a count in a model check",
+    "Forecaster": "handed out by a study",
     "Reason": "handed out with a suggestion; nothing takes it back",
     "Beside": "the status quo in a reason; nothing takes it back",
     "Held": "a guard in a reason; nothing takes it back",

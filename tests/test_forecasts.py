@@ -411,6 +411,9 @@ def test_a_forecast_of_what_the_policy_ignores_or_chooses_is_refused():
     log = ww.Space({"x": ww.Real(0, 1)}, {"c": ww.Real(log=True)})
     with pytest.raises(ww.IncompatibleError, match="a log of zero"):
         ww.Study(log, policy()).ask(context={"c": ww.Distribution("norm")})
+    round_and_round = ww.Space({"x": ww.Real(0, 1)}, {"wind": ww.Cyclic(360)})
+    with pytest.raises(ww.SpaceError, match="'wind' comes round, and such contexts cannot be forecast yet"):
+        ww.Study(round_and_round, policy()).ask(context={"wind": ww.Forecast(point=90)})
     with pytest.raises(ww.SpaceError, match="on a log scale"):
         ww.Study(log, policy()).ask(context={"c": ww.Forecast(quantiles={0.1: 0, 0.9: 5})})
 

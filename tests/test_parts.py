@@ -67,6 +67,7 @@ def test_every_exported_part_is_in_the_table():
         ww.Contexts,
         ww.Coverage,
         ww.Forecast,
+        ww.Forecaster,
         ww.Held,
         ww.Limits,
         ww.ModelCheck,

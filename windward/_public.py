@@ -48,6 +48,7 @@ from windward.space.parameters import Categorical, Integer, Real
 from windward.space.space import Space
 from windward.study.study import Study
 from windward.suggest.checked import CheckedTrial, Coverage, ModelCheck
+from windward.suggest.forecasters import Forecaster
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
 from windward.trials.foretold import Forecast
 from windward.trials.reasons import Beside, Held, Reason
@@ -87,6 +88,7 @@ __all__ = [
     "ExpectedImprovement",
     "Floor",
     "Forecast",
+    "Forecaster",
     "GaussianProcess",
     "Grid",
     "Guards",

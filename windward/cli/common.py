@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -49,6 +50,25 @@ def pairs_option(flag: str, short: str | None, name: str, help: str) -> Callable
     """Return an option that is given as NAME=VALUE, any number of times."""
     flags = (flag,) if short is None else (flag, short)
     return click.option(*flags, name, multiple=True, metavar="NAME=VALUE", help=help)
+
+
+def forecast_option(function: Function) -> Function:
+    """Add --forecast."""
+    return click.option(
+        "--forecast",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="A CSV file with a forecast of the context; `windward ask --help` says which columns it has.",
+    )(function)
+
+
+def awaited(space: Space, pairs: Sequence[str], file: Path | None) -> dict[Any, Any] | None:
+    """Return what is known of a coming context: values as they were typed, and what a file forecasts."""
+    given: dict[Any, Any] = dict(typed("context", space.context, pairs) or {})
+    if file is not None:
+        from windward.cli.forecasts import read_csv
+
+        given |= read_csv(file, space)
+    return given or None
 
 
 def opened(name: str, journal: str) -> Study:

@@ -8,7 +8,9 @@ import click
 
 from windward.cli.common import (
     NEGATIVE_NUMBERS,
+    awaited,
     echo_json,
+    forecast_option,
     journal_option,
     json_option,
     opened,
@@ -28,10 +30,13 @@ at_option = when_option("The time it will be, by which contexts of the calendar 
 @click.command(short_help="Say what to do now.")
 @click.argument("study")
 @context_option
+@forecast_option
 @at_option
 @journal_option
 @json_option
-def recommend(study: str, context: tuple[str, ...], when: str | None, journal: str, as_json: bool) -> None:
+def recommend(
+    study: str, context: tuple[str, ...], forecast: Path | None, when: str | None, journal: str, as_json: bool
+) -> None:
     """Say what to do now: the decision, its value, an interval, and what it is protected against.
 
     \b
@@ -40,9 +45,7 @@ def recommend(study: str, context: tuple[str, ...], when: str | None, journal: s
     from windward.present import records, sentences
 
     one = opened(study, journal)
-    found = one.recommend(
-        context=typed("context", one.space.context, context), when=time_typed("--when", one.space, when)
-    )
+    found = one.recommend(context=awaited(one.space, context, forecast), when=time_typed("--when", one.space, when))
     if as_json:
         echo_json(records.recommendation(found))
         return

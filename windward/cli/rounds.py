@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from windward.cli.common import (
     NEGATIVE_NUMBERS,
+    awaited,
     cell,
     echo_json,
+    forecast_option,
     journal_option,
     json_option,
     listed,
@@ -40,7 +43,9 @@ key_option = click.option("--key", help="Idempotency key: the same call again wi
 @click.command(short_help="Get the next decision to try.")
 @click.argument("study")
 @context_option
+@forecast_option
 @pairs_option("--fix", "-f", "fix", "A decision that is not free; may be repeated.")
+@click.option("--radius", type=float, help="A radius in place of the objective's own, for this ask.")
 @when_option("The time the decision is for, by which contexts of the calendar are known; left out, now:")
 @key_option
 @journal_option
@@ -48,13 +53,18 @@ key_option = click.option("--key", help="Idempotency key: the same call again wi
 def ask(
     study: str,
     context: tuple[str, ...],
+    forecast: Path | None,
     fix: tuple[str, ...],
+    radius: float | None,
     when: str | None,
     key: str | None,
     journal: str,
     as_json: bool,
 ) -> None:
     """Get the next decision to try; it is pending from now on.
+
+    A forecast is a CSV file with a column for each context that it is about. Its rows are samples, with their weights in
+    a column `weight` where they differ; with a column `quantile` they are quantiles, with a column `chance` chances.
 
     \b
     Example: windward ask shop --context weekday=monday
@@ -64,8 +74,9 @@ def ask(
 
     one = opened(study, journal)
     found = one.ask(
-        context=typed("context", one.space.context, context),
+        context=awaited(one.space, context, forecast),
         fix=typed("decision", one.space.decision, fix),
+        radius=radius,
         key=key,
         when=time_typed("--when", one.space, when),
     )

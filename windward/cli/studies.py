@@ -113,6 +113,9 @@ def status(study: str | None, journal: str, as_json: bool) -> None:
         say(f"  pending {trial['id']}: {listed(trial['decision'])}, asked {ages(trial['age'])} ago")
     for one in known.awaiting_context:
         say(f"  trial {one.id} has its value, {cell(one.value)}, but not its whole context")
+    if any(one.forecast for one in known):  # judging them takes torch
+        for each in opened(study, journal).forecasts():
+            say(f"  {' '.join(each.sentences)}")
 
 
 @click.command(short_help="List trials, as a table or CSV.")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from windward.basics import arguments
-from windward.basics.speech import number
+from windward.basics.speech import and_list, number
 from windward.divergences.worst_case import largest
 from windward.objectives.protocol import Bound, Reduction, Speech, no_ambiguity, scored, unturned
 from windward.objectives.situation import Situation
@@ -44,9 +44,10 @@ class Expected:
 
     def sentence(self, value: float, speech: Speech) -> str:
         """Return what a value means."""
-        return (
-            f"Its estimated value is {number(value)} on average over the contexts, as often as they have come so far."
-        )
+        said = f"Its estimated value is {number(value)} on average over the contexts"
+        if speech.forecast:
+            return f"{said}, as the forecast of {and_list(speech.forecast)} says."
+        return f"{said}, as often as they have come so far."
 
 
 # What a protected decision is shown beside: the best where nothing drifts.

@@ -160,6 +160,7 @@ class Speech:
 
     situation: Situation
     sign: float = 1.0  # -1 where the study minimizes
+    forecast: tuple[str, ...] = ()  # contexts that were forecast
 
     @property
     def better(self) -> str:

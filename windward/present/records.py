@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from windward.basics.codec import encode
+from windward.trials.coming import Awaited
 from windward.trials.ledger import Ledger
 from windward.trials.reasons import Reason
 from windward.trials.records import Comparison, Recommendation, Suggestion, Trial
@@ -19,7 +20,7 @@ if TYPE_CHECKING:  # records of trials need neither torch nor a fit
     from windward.present.snapshot import Snapshot, Source
     from windward.space import Space, Value
     from windward.suggest.checked import ModelCheck
-    from windward.trials.coming import Awaited
+    from windward.suggest.forecasters import Forecaster
     from windward.trials.trials import Trials
 
 # The probability with which the search is called settled, unless a difference that does not matter is given.
@@ -54,6 +55,7 @@ def recommendation(found: Recommendation) -> dict[str, Any]:
         "best_tried": None if found.best_tried is None else _judged(found.best_tried),
         "unseen": {name: list(choices) for name, choices in found.unseen.items()},
         "radius": None if found.radius is None else asdict(found.radius),
+        "forecast": list(found.forecast),
         "beside_status_quo": None if found.beside_status_quo is None else comparison(found.beside_status_quo),
         "contexts": [dict(context) for context in found.contexts],
         "reference": list(found.reference),
@@ -118,6 +120,11 @@ def check(found: ModelCheck) -> dict[str, Any]:
     }
 
 
+def forecaster(found: Forecaster) -> dict[str, Any]:
+    """Return how good the forecasts of a context were."""
+    return {**asdict(found), "sentences": list(found.sentences)}
+
+
 def trial(one: Trial, now: datetime) -> dict[str, Any]:
     """Return a trial, with its age in seconds while nothing has come back."""
     age = None if one.state != "pending" or one.asked_at is None else (now - one.asked_at).total_seconds()
@@ -129,6 +136,7 @@ def trial(one: Trial, now: datetime) -> dict[str, Any]:
         "context": dict(one.context),
         "context_planned": None if one.context_planned is None else dict(one.context_planned),
         "context_source": one.context_source,
+        "forecast": Awaited(forecasts=one.forecast).said,
         "value": one.value,
         "noise": one.noise,
         "set_aside": one.set_aside,
@@ -180,6 +188,7 @@ def status(study: Source) -> dict[str, Any]:
         "counts": counts(trials),
         "pending": [trial(one, now) for one in trials.pending],
         "awaiting_context": [trial(one, now) for one in trials.awaiting_context],
+        "forecasts": [forecaster(one) for one in seen.forecasters()],
     }
 
 

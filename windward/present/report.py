@@ -74,7 +74,7 @@ def report_html(study: Source) -> str:
         name=text(study.name),
         subtitle=text(f"{_goal(study)} Written {_when(study.now)}."),
         now=_now(study),
-        trust=_trust(study),
+        trust=_trust(study) + _forecasts(study),
         decided=_decided(study),
         figures=_figure_sections(drawn, missing),
         trials=_trials(study),
@@ -158,6 +158,11 @@ def _trust(study: Snapshot) -> str:
         f'<p class="warning">{text(line)}</p>' if line in doubted else f"<p>{text(line)}</p>"
         for line in found.sentences
     )
+
+
+def _forecasts(study: Snapshot) -> str:
+    """Return how good the forecasts of each context were; nothing where nobody forecast."""
+    return "".join(f"<p>{text(' '.join(one.sentences))}</p>" for one in study.forecasters())
 
 
 def _decided(study: Snapshot) -> str:

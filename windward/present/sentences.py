@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from windward.basics.speech import ages, and_list, counted, number, percent
@@ -53,7 +53,7 @@ def advised(study: Source, found: Recommendation) -> Advice:
     objective = study.policy.reported
     return Advice(
         f"Set {joined(found.decision)}.",
-        _value_sentence(study, objective, found.value),
+        _value_sentence(study, objective, found),
         _interval_sentence(study, found),
         _protection_sentence(study, objective, found),
         basis(study.trials, study.now),
@@ -138,6 +138,8 @@ def _why_wide(study: Snapshot, found: Recommendation) -> str:
     results = "the results near this decision are few or noisy"
     contexts = "the one context seen so far" if seen == 1 else f"the {seen} contexts seen so far"
     contexts = f"{contexts} may not be typical"
+    if found.forecast:
+        contexts = f"the forecast of {and_list(found.forecast)} may be off"
     if found.unknown_contexts > found.unknown_function:
         return f" The range is this wide mostly because {contexts}."
     if found.unknown_contexts > 0.5 * found.unknown_function:
@@ -214,12 +216,12 @@ def objective_name(objective: Objective) -> str:
     return objective.title if isinstance(objective, Speaking) else type(objective).__name__
 
 
-def _value_sentence(study: Snapshot, objective: Objective, value: float) -> str:
+def _value_sentence(study: Snapshot, objective: Objective, found: Recommendation) -> str:
     if not study.policy.view(study.trials).space.context:
-        return f"Its estimated value is {number(value)}."
+        return f"Its estimated value is {number(found.value)}."
     if isinstance(objective, Speaking):
-        return objective.sentence(value, study.speech)
-    return scored(objective_name(objective), value)
+        return objective.sentence(found.value, replace(study.speech, forecast=found.forecast))
+    return scored(objective_name(objective), found.value)
 
 
 def _protection_sentence(study: Snapshot, objective: Objective, found: Recommendation) -> str:
@@ -229,7 +231,7 @@ def _protection_sentence(study: Snapshot, objective: Objective, found: Recommend
     if not seen.context:
         return "The method does not look at contexts: they count as noise, and nothing is protected against them."
     if isinstance(objective, Speaking) and objective.unprotected is not None:
-        return objective.unprotected
+        return "It is not protected against a wrong forecast." if found.forecast else objective.unprotected
     how = None if found.radius is None else found.radius.how
     if how == "constant":
         return (

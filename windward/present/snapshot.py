@@ -25,6 +25,7 @@ from windward.space import Space, Value
 from windward.suggest.assess import Assessment, Base
 from windward.suggest.checked import ModelCheck
 from windward.suggest.compare import compared
+from windward.suggest.forecasters import Forecaster, forecasters
 from windward.suggest.model_check import checked_model
 from windward.suggest.prepare import Request
 from windward.suggest.recommend import assessed, base, recommendation
@@ -180,6 +181,10 @@ class Snapshot:
             posterior, found = checked_model(call, self.policy, self.trials, request, posterior)
             self.kept.keep_check(self.revision, posterior, found)
         return found
+
+    def forecasters(self) -> tuple[Forecaster, ...]:
+        """Return how good the forecasts of each context were."""
+        return forecasters(self.policy.view(self.trials))
 
     def settled(self, call: str, delta: float, *, context: Awaited | Values | None = None) -> float:
         """Return the probability that no decision is better than the recommended one by more than `delta`."""

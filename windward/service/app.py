@@ -156,7 +156,7 @@ def methods(who: Somebody) -> dict[str, Any]:
 @rounds.post("/ask", status_code=201)
 async def ask(inside: Inside, name: Writable, body: bodies.Ask = NOTHING_GIVEN, key: Key = None) -> dict[str, Any]:
     """Get the next decision to try. With the same Idempotency-Key the same suggestion comes again."""
-    answer = await inside.fits.run(Rank.ASK, name, jobs.ask, name, body.context, body.fix, key, body.when)
+    answer = await inside.fits.run(Rank.ASK, name, jobs.ask, name, body.model_dump(), key)
     assert isinstance(answer, dict)
     return answer
 
@@ -236,11 +236,16 @@ def trials(
 
 
 @reading.get("/recommendation", response_class=JSONResponse)
-async def recommendation(inside: Inside, name: Readable, context: Object = None, when: When = None) -> Response:
-    """Say what to do now; `context`, a JSON object, is what is known of the context it will meet, `when` at which time."""
-    given = _object("context", context)
-    key = ("recommendation", await run_in_threadpool(_revision, inside, name), context, when)
-    answer = await inside.fits.kept(key, Rank.ADVISE, name, jobs.recommend, name, given, when)
+async def recommendation(
+    inside: Inside, name: Readable, context: Object = None, forecast: Object = None, when: When = None
+) -> Response:
+    """Say what to do now; `context`, a JSON object, is what is known of the context it will meet, `when` at which time.
+
+    An object among its values is a forecast of that one; `forecast` is one of several together, by samples.
+    """
+    given = _object("context", context), when, _object("forecast", forecast)
+    key = ("recommendation", await run_in_threadpool(_revision, inside, name), context, when, forecast)
+    answer = await inside.fits.kept(key, Rank.ADVISE, name, jobs.recommend, name, *given)
     return Response(answer, media_type="application/json")
 
 

@@ -13,6 +13,7 @@ from windward.basics.times import read_moment
 Number: TypeAlias = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Value: TypeAlias = StrictBool | StrictInt | StrictFloat | StrictStr
 Values: TypeAlias = dict[str, Value]
+Awaiting: TypeAlias = dict[str, Value | dict[str, Any]]
 Horizon: TypeAlias = Annotated[int, Field(ge=1, le=2**53, strict=True)]
 LONGEST_NAME = 200
 
@@ -89,11 +90,16 @@ class Declare(Body):
 
 
 class Ask(Body):
-    """What is known of the coming context, decisions that are not free, and the time the decision is for."""
+    """What is known of the coming context, decisions that are not free, and the time the decision is for.
 
-    context: Values | None = None
+    An object among the values of `context` is a forecast of that one; `forecast` is one of several together, by samples.
+    """
+
+    context: Awaiting | None = None
+    forecast: dict[str, Any] | None = None
     fix: Values | None = None
     when: Time | None = None
+    radius: Annotated[Number, Field(ge=0)] | None = None
 
 
 class Reveal(Body):

@@ -10,26 +10,20 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from windward.basics.times import read_moment
-from windward.trials.coming import coming_at
+from windward.trials.coming import coming_at, read_coming
 
 if TYPE_CHECKING:
     from windward.service.shelf import Shelf
 
 
-def ask(
-    shelf: Shelf,
-    name: str,
-    context: dict[str, Any] | None,
-    fix: dict[str, Any] | None,
-    key: str | None,
-    when: str | None = None,
-) -> dict[str, Any]:
+def ask(shelf: Shelf, name: str, body: dict[str, Any], key: str | None) -> dict[str, Any]:
     """Return the next suggestion of a study, and the sentences that say why."""
     from windward.present import records
     from windward.present.reasons import because
 
     study = shelf.study(name)
-    found = study.ask(context=context, fix=fix, key=key, when=_time(when))
+    known = read_coming("study.ask", study.space, body["context"], body["forecast"])
+    found = study.ask(context=known, fix=body["fix"], radius=body["radius"], key=key, when=_time(body["when"]))
     return {**records.suggestion(found), "sentences": because(found, study.status_quo)}
 
 
@@ -42,12 +36,19 @@ def create(shelf: Shelf, data: dict[str, Any]) -> dict[str, Any]:
     return declaration(declared(data, memory=memory, plugins=shelf.plugins).create(shelf.journal, memory=memory))
 
 
-def recommend(shelf: Shelf, name: str, context: dict[str, Any] | None, when: str | None = None) -> str:
+def recommend(
+    shelf: Shelf,
+    name: str,
+    context: dict[str, Any] | None,
+    when: str | None = None,
+    forecast: dict[str, Any] | None = None,
+) -> str:
     """Return the recommendation of a study, and the sentences that say it, as JSON."""
     from windward.present import records, sentences
 
     study = shelf.study(name)
-    given = coming_at("study.recommend", study.space, context, _time(when))
+    known = read_coming("study.recommend", study.space, context, forecast)
+    given = coming_at("study.recommend", study.space, known, _time(when))
     seen = study.snapshot()  # one state for the numbers, the sentences and the revision
     found = seen.recommendation("study.recommend", context=given)
     said = sentences.advised(seen, found)
@@ -68,7 +69,7 @@ def compare(
 
     call, study = "study.compare", shelf.study(name)
     one, other = (None if each is None else study.space.check_decision(call, each) for each in (first, second))
-    given = coming_at(call, study.space, context, _time(when))
+    given = coming_at(call, study.space, read_coming(call, study.space, context), _time(when))
     seen = study.snapshot()
     found = seen.comparison(call, one, other, context=given)
     answer = {**records.comparison(found), "sentences": sentences.compared(seen, found), "revision": seen.revision}
@@ -82,7 +83,8 @@ def settled(
     from windward.present import records, sentences
 
     study = shelf.study(name)
-    given = coming_at("study.settled", study.space, context, _time(when))
+    known = read_coming("study.settled", study.space, context)
+    given = coming_at("study.settled", study.space, known, _time(when))
     seen = study.snapshot()
     found = records.settled(seen, delta, given)
     said = sentences.settled(found["delta"], found["probability"])

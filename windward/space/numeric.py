@@ -22,7 +22,7 @@ LARGEST_LOG = math.log(LARGEST)
 
 def finite_number(where: str, what: str, value: object) -> float:
     """Return `value` as a finite float, or raise `SpaceError`; an array or a tensor of one number counts as that number."""
-    if isinstance(value, _arrays()) and math.prod(value.shape) == 1:
+    if isinstance(value, arrays()) and math.prod(value.shape) == 1:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise SpaceError(f"{where}: {what} must be a number, got {shown(value)}.")
@@ -35,7 +35,7 @@ def finite_number(where: str, what: str, value: object) -> float:
     return result
 
 
-def _arrays() -> tuple[Any, ...]:
+def arrays() -> tuple[Any, ...]:
     """Return the classes of arrays; that of tensors is one of them once torch is imported: before, there are no tensors."""
     tensor = getattr(sys.modules.get("torch"), "Tensor", None)
     return (np.ndarray, np.generic) if tensor is None else (np.ndarray, np.generic, tensor)

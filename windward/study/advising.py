@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from windward.space.parameters import Value
     from windward.space.space import Space
     from windward.suggest.checked import ModelCheck
+    from windward.suggest.forecasters import Forecaster
     from windward.trials.coming import ComingContext
     from windward.trials.records import Comparison, Recommendation
 
@@ -52,6 +53,10 @@ class Advising(ABC):
     def check(self) -> ModelCheck:
         """Return whether the model deserves belief: how well it predicts each result from the others."""
         return self.snapshot().check("study.check")
+
+    def forecasts(self) -> tuple[Forecaster, ...]:
+        """Return how good the forecasts of each context were that have been followed by what came, in numbers and words."""
+        return self.snapshot().forecasters()
 
     def compare(
         self,

@@ -58,6 +58,7 @@ def _said(found: Assessment, trials: Trials, decision: Values | None = None) -> 
         allowed_shift=_allowed_shift(found),
         unseen=_unseen(found),
         radius=_radius(found),
+        forecast=tuple(found.situation.forecasts),
         quantiles=quantiles,
         contexts=tuple(seen.decode_context(point) for point in found.contexts.points),
         reference=tuple(found.contexts.weights.tolist()),

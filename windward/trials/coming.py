@@ -18,8 +18,6 @@ from windward.space.space import Space
 from windward.trials.foretold import Forecast, Named, read_forecast
 
 Forecasts: TypeAlias = Mapping[str, Forecast]
-# What a caller may say of a coming context: names to values, forecasts or distributions; or one forecast of several.
-ComingContext: TypeAlias = Mapping[Any, Any] | Forecast
 
 
 @dataclass(frozen=True)
@@ -44,6 +42,10 @@ class Awaited:
         return tuple(self.given.items()), dumps(self.said)
 
 
+# What a caller may say of a coming context: names to values, forecasts or distributions; or one forecast of several.
+ComingContext: TypeAlias = Mapping[Any, Any] | Forecast | Awaited
+
+
 def grouped(forecasts: Forecasts) -> list[tuple[tuple[str, ...], Forecast]]:
     """Return each forecast once, with its names."""
     found: dict[int, tuple[tuple[str, ...], Forecast]] = {}
@@ -55,6 +57,8 @@ def grouped(forecasts: Forecasts) -> list[tuple[tuple[str, ...], Forecast]]:
 
 def known_of(call: str, space: Space, context: ComingContext | None) -> Awaited:
     """Return what is known of a coming context, checked by the space."""
+    if isinstance(context, Awaited):
+        return context
     if isinstance(context, Forecast):
         context = {context.names: context}
     given: dict[Any, Any] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -13,6 +14,8 @@ import numpy as np
 from windward.basics import arguments
 from windward.basics.errors import ArgumentError, SpaceError, did_you_mean
 from windward.basics.speech import and_list, shown
+from windward.space.cyclic import Circular
+from windward.space.numeric import arrays
 from windward.space.parameters import Parameter, Value
 
 # More samples than this are thinned, evenly by their weights: the log keeps them all.
@@ -168,11 +171,11 @@ class Forecast:
 
     def _check_rest(self) -> None:
         if self.point is not None:
-            point = self.point.item() if isinstance(self.point, np.generic) else self.point
-            if not isinstance(point, str | bool | int | float) or (
-                isinstance(point, float) and not math.isfinite(point)
-            ):
-                raise ArgumentError(f"Forecast(point={shown(self.point)}): give one finite value.")
+            point = _plain(self.point)
+            if not isinstance(point, str | bool | numbers.Real):
+                raise ArgumentError(f"Forecast(point={shown(self.point)}): give one value.")
+            if not isinstance(point, str | bool):
+                arguments.number("Forecast", "point", point)
             object.__setattr__(self, "point", point)
             return
         given = self.distribution
@@ -187,6 +190,12 @@ class Forecast:
 
     def accepted(self, where: str, parameters: Mapping[str, Parameter]) -> Forecast:
         """Return the forecast with values in canonical form and at most `MOST_SAMPLES` samples, or raise `SpaceError`."""
+        round_and_round = [name for name, parameter in parameters.items() if isinstance(parameter, Circular)]
+        if round_and_round:
+            raise SpaceError(
+                f"{where}: {shown(round_and_round[0])} comes round, and such contexts cannot be forecast yet; give its "
+                "value, or leave it out."
+            )
         if self.samples is not None:
             return self._with_samples(where, parameters)
         (parameter,) = parameters.values()
@@ -305,12 +314,17 @@ def _listed(values: object) -> list[Any] | None:
     if isinstance(values, Mapping | str | bytes):
         return None
     if isinstance(values, Sequence):
-        return [value.item() if isinstance(value, np.generic) else value for value in values]
+        return [_plain(value) for value in values]
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError):
         return None
     return array.tolist() if array.ndim == 1 and array.dtype.kind in "biufUSO" else None
+
+
+def _plain(value: Any) -> Any:
+    """Return an array or a tensor of one number as that number, anything else as it is."""
+    return value.item() if isinstance(value, arrays()) and math.prod(value.shape) == 1 else value
 
 
 def _shares(name: str, weights: Mapping[Any, Any]) -> tuple[float, ...]:

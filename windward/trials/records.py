@@ -182,6 +182,7 @@ class Recommendation:
     best_tried: Recommendation | None = None
     unseen: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     radius: SolvedRadius | None = None  # where the contexts seen decided it: `Confidence`
+    forecast: tuple[str, ...] = ()  # contexts that were forecast: it is judged by what the forecast leaves open
     beside_status_quo: Comparison | None = None  # the status quo first, this decision second
     quantiles: tuple[float, ...] = field(default=(), repr=False)  # at 1/200, 2/200, ..., 199/200
 
