@@ -3,6 +3,7 @@
     python benchmarks/coverage.py list
     python benchmarks/coverage.py run --half choose --seeds 24 --modes history --out FILE.jsonl
     python benchmarks/coverage.py trails --half choose --seeds 8              # plays runs and keeps them, nothing else
+    python benchmarks/coverage.py run --half third --processes 16 --seconds 400 --out FILE.jsonl
     python benchmarks/coverage.py report BEFORE.jsonl AFTER.jsonl
 
 `run` goes on where it stopped: what is in the file is not done again. Runs are kept in a file of their own (`--trails`): only
@@ -17,16 +18,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
-from coverage_cases import MODES, SIZES, Options, Trails, check_library, played
+from coverage_cases import MODES, SIZES, Measuring, Options, Trails, check_library
+from coverage_problem import Problem
 from coverage_problems import HALVES, chosen, half_of, problems
 from coverage_report import page
+from side_by_side import done_by
 
 import windward as ww
 
@@ -34,7 +39,12 @@ TRAILS = Path("bench-results/coverage-trails.jsonl")
 
 
 def commit() -> str:
-    """Return the commit of the library that is measured, with a plus where its files differ from it."""
+    """Return the commit of the library that is measured, with a plus where its files differ from it.
+
+    On a copy without a repository it is what `WINDWARD_COMMIT` says.
+    """
+    if "WINDWARD_COMMIT" in os.environ:
+        return os.environ["WINDWARD_COMMIT"]
     here = Path(ww.__file__).resolve().parent.parent
 
     def git(*words: str) -> str:
@@ -62,21 +72,45 @@ def run(arguments: argparse.Namespace) -> None:
         commit=commit(),
     )
     check_library(options)
-    trails = Trails(arguments.trails, options.commit)
-    done = {key_of(record) for record in records_in(arguments.out)}
+    began, new = time.perf_counter(), 0
+    some, done = chosen(arguments.half, arguments.only), {key_of(record) for record in records_in(arguments.out)}
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    know_the_best(arguments.processes, some)
+    tasks = wanted(arguments, options, some, done)
+    for found in done_by(arguments.processes, Measuring.__call__, tasks):
+        fresh = [one for one in found if key_of(one) not in done]
+        with arguments.out.open("a") as file:  # whole cases alone: a line is written at once
+            file.write("".join(json.dumps(one) + "\n" for one in fresh))
+        new += len(fresh)
+        if fresh and not new % 300:
+            print(f"{new} records in {time.perf_counter() - began:.0f} s", flush=True)
+        if time.perf_counter() - began > arguments.seconds:
+            print("more to measure", flush=True)
+            break
+    print(f"{new} records in {time.perf_counter() - began:.0f} s", flush=True)
+
+
+def wanted(
+    arguments: argparse.Namespace, options: Options, some: list[Problem], done: set[tuple[Any, ...]]
+) -> Iterator[Measuring]:
+    """Yield what is not in the file yet, seed by seed."""
     for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds):
-        began, new = time.perf_counter(), 0
-        for problem in chosen(arguments.half, arguments.only):
+        for problem in some:
             for mode in arguments.modes:
-                wanted = {(problem.name, mode, n, seed, k) for n in options.sizes for k in options.cautions}
-                if wanted <= done:
-                    continue
-                found = [one for one in played(problem, mode, seed, options, trails) if key_of(one) not in done]
-                with arguments.out.open("a") as file:  # whole cases alone: a line is written at once
-                    file.write("".join(json.dumps(one) + "\n" for one in found))
-                new += len(found)
-        print(f"seed {seed}: {new} records in {time.perf_counter() - began:.0f} s", flush=True)
+                keys = {(problem.name, mode, n, seed, k) for n in options.sizes for k in options.cautions}
+                if not keys <= done:
+                    yield Measuring(problem.name, mode, seed, options, arguments.trails)
+
+
+def know_the_best(processes: int, some: list[Problem]) -> None:
+    """Find the best decision of each problem once, before other processes are forked: each would search for it."""
+    if processes > 1:
+        for name, best in done_by(processes, best_of, [problem.name for problem in some]):
+            vars(problems()[name])["best"] = best  # what the cached property would keep
+
+
+def best_of(name: str) -> tuple[str, Any]:
+    return name, problems()[name].best
 
 
 def play(arguments: argparse.Namespace) -> None:
@@ -127,6 +161,8 @@ def parser() -> argparse.ArgumentParser:
             verb.add_argument("--caution", nargs="+", type=caution, metavar="K")
             verb.add_argument("--full", action="store_true")
             verb.add_argument("--old", action="store_true")
+            verb.add_argument("--processes", type=int, default=1)
+            verb.add_argument("--seconds", type=float, default=float("inf"), help="nothing more is begun after that")
             verb.add_argument("--out", type=Path, required=True)
     verbs.add_parser("list", help=listed.__doc__).set_defaults(function=listed)
     verb = verbs.add_parser("report", help=report.__doc__)

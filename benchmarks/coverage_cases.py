@@ -8,12 +8,14 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from coverage_problem import Columns, Problem, Values
+from coverage_problems import problems
 from coverage_references import references
 
 import windward as ww
@@ -100,13 +102,18 @@ class Trails:
 
     def __init__(self, path: Path, commit: str) -> None:
         self.path, self.commit = path, commit
-        self.places: dict[tuple[str, int], int] = {}
-        if path.exists():
-            with path.open("rb") as file:
+
+    @cached_property
+    def places(self) -> dict[tuple[str, int], int]:
+        """Where in the file each run stands."""
+        found: dict[tuple[str, int], int] = {}
+        if self.path.exists():
+            with self.path.open("rb") as file:
                 for line in iter(file.readline, b""):
                     kept = json.loads(line)
                     if len(kept["rows"]) >= SIZES[-1]:
-                        self.places[kept["problem"], kept["seed"]] = file.tell() - len(line)
+                        found[kept["problem"], kept["seed"]] = file.tell() - len(line)
+        return found
 
     def rows(self, problem: Problem, seed: int, count: int) -> list[ww.Past]:
         """Return the first rows of a run, played now where it was not."""
@@ -278,3 +285,21 @@ def comparisons(
             }
         )
     return found
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """One study of a problem to measure, in a process of its own or not."""
+
+    problem: str
+    mode: str
+    seed: int
+    options: Options
+    trails: Path
+
+    def __call__(self) -> list[dict[str, Any]]:
+        """Return a record for each size and caution."""
+        options = self.options
+        return list(
+            played(problems()[self.problem], self.mode, self.seed, options, Trails(self.trails, options.commit))
+        )

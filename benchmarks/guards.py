@@ -80,9 +80,9 @@ def play(name: str, label: str, seed: int, rounds: int = ROUNDS) -> dict[str, An
     }
 
 
-def cases(seeds: int, look: bool, labels: list[str] | None) -> Iterator[tuple[str, str, int]]:
+def cases(seeds: range, look: bool, labels: list[str] | None) -> Iterator[tuple[str, str, int]]:
     """Yield what is to be played."""
-    for seed in range(seeds):
+    for seed in seeds:
         for name in WORLDS:
             if reported(name) != look:
                 for label in guards_of(world_of(name)):
@@ -90,7 +90,7 @@ def cases(seeds: int, look: bool, labels: list[str] | None) -> Iterator[tuple[st
                         yield name, label, seed
 
 
-def run(out: Path, seeds: int, look: bool, labels: list[str] | None, seconds: float) -> None:
+def run(out: Path, seeds: range, look: bool, labels: list[str] | None, seconds: float) -> None:
     """Play what is not there yet, for so many seconds at most."""
     made: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {}
     began = time.perf_counter()
@@ -142,6 +142,7 @@ def main() -> None:
     running = commands.add_parser("run", help="play")
     running.add_argument("runs", type=Path)
     running.add_argument("--seeds", type=int, default=20)
+    running.add_argument("--first-seed", type=int, default=0)
     running.add_argument("--look", action="store_true", help="the problems that may be tuned on")
     running.add_argument("--labels", nargs="+")
     running.add_argument("--seconds", type=float, default=1e9)
@@ -153,7 +154,8 @@ def main() -> None:
     if arguments.command == "table":
         table(arguments.runs, arguments.out)
     else:
-        run(arguments.runs, arguments.seeds, arguments.look, arguments.labels, arguments.seconds)
+        seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+        run(arguments.runs, seeds, arguments.look, arguments.labels, arguments.seconds)
 
 
 if __name__ == "__main__":

@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from coverage import TRAILS, commit, records_in
+from coverage import TRAILS, commit, know_the_best, records_in
 from coverage_cases import Trails, feed
 from coverage_problem import Problem
 from coverage_problems import HALVES, chosen, problems
+from side_by_side import done_by
 
 import windward as ww
 
@@ -34,7 +36,7 @@ DESIGN = 10
 
 def looked(problem: Problem, seed: int, trails: Trails) -> dict[str, Any]:
     """Return, for each share and probability, where the run stopped and the true gap there."""
-    rows = trails.rows(problem, seed, 120)[:MOST]
+    rows = trails.rows(problem, seed, MOST)
     study = ww.Study(
         problem.space, replace(problem.policy, design=ww.RandomDesign()), seed=seed, direction=problem.direction
     )
@@ -56,20 +58,41 @@ def looked(problem: Problem, seed: int, trails: Trails) -> dict[str, Any]:
                     stopped[key] = {"after": place + 1, "gap": gap}
         if len(stopped) == len(wanted):
             break
-    return {"problem": problem.name, "seed": seed, "commit": commit(), "stopped": stopped}
+    return {"problem": problem.name, "seed": seed, "commit": trails.commit, "stopped": stopped}
+
+
+@dataclass(frozen=True)
+class Looking:
+    """One run to look at, in a process of its own or not."""
+
+    problem: str
+    seed: int
+    trails: Path
+    commit: str
+
+    def __call__(self) -> dict[str, Any]:
+        """Return where it stopped."""
+        return looked(problems()[self.problem], self.seed, Trails(self.trails, self.commit))
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Look at what is not in the file yet."""
-    trails = Trails(arguments.trails, commit())
+    began = time.perf_counter()
     done = {(record["problem"], record["seed"]) for record in records_in(arguments.out)}
-    for seed in range(arguments.seeds):
-        for problem in chosen(arguments.half, arguments.only):
-            if problem.kind != "Expected" or problem.given or (problem.name, seed) in done:
-                continue
-            record = looked(problem, seed, trails)
-            with arguments.out.open("a") as file:
-                file.write(json.dumps(record) + "\n")
+    some = [one for one in chosen(arguments.half, arguments.only) if one.kind == "Expected" and not one.given]
+    know_the_best(arguments.processes, some)
+    tasks = [
+        Looking(problem.name, seed, arguments.trails, commit())
+        for seed in range(arguments.seeds)
+        for problem in some
+        if (problem.name, seed) not in done
+    ]
+    for record in done_by(arguments.processes, Looking.__call__, tasks):
+        with arguments.out.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+        if time.perf_counter() - began > arguments.seconds:
+            print("more to look at", flush=True)
+            break
 
 
 def report(arguments: argparse.Namespace) -> None:
@@ -98,6 +121,8 @@ def main() -> None:
     running.add_argument("--only", nargs="+", default=[], choices=sorted(problems()))
     running.add_argument("--out", type=Path, required=True)
     running.add_argument("--trails", type=Path, default=TRAILS)
+    running.add_argument("--processes", type=int, default=1)
+    running.add_argument("--seconds", type=float, default=float("inf"), help="nothing more is begun after that")
     running.set_defaults(work=run)
     reporting = commands.add_parser("report", help=report.__doc__)
     reporting.add_argument("files", type=Path, nargs="+")

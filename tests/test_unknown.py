@@ -376,7 +376,11 @@ def test_many_distributions_stand_behind_an_objective_that_is_cheap(objective, d
     assert len(found.draws) == draws
 
 
-@pytest.mark.parametrize(("objective", "times"), [(ww.Expected(), 1.0), (ww.CVaR(0.3), 1.6)], ids=repr)
+@pytest.mark.parametrize(
+    ("objective", "times"),
+    [(ww.Expected(), 1.0), (ww.CVaR(0.3), 1.6), (ww.Robust(ww.TotalVariation(), 0.2), 1.2)],
+    ids=repr,
+)
 def test_deviations_are_larger_where_extremes_count(objective, times):
     study = shop(objective=objective, surrogate=ww.GaussianProcess())
     unknowns = study.snapshot().assessment("test").base.unknowns

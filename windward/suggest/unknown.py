@@ -10,7 +10,8 @@ Draws of theta and p are made once, so that two decisions are compared on the sa
 and p is normal, in closed form; for every other objective f is drawn too, and the objective is bound to each p.
 
 Objectives other than an expectation look at the extremes of f, where it was seen least and a stationary model is most
-wrong: there its deviations are taken to be `EXTREMES` times as large.
+wrong: there its deviations are taken to be `EXTREMES` times as large, or `BALLS` times where the extremes are an adversary's:
+he can move only as much of the mass as the ball allows.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ THETAS, SMALL = 32, 50
 # Distributions of contexts: of all draws of the hyper-parameters together, where V is in closed form; where f is drawn too;
 # where an adversary's answer must be found for each; and where that takes a search.
 DISTRIBUTIONS, FEW, SLOW, SEARCHED = 512, 128, 32, 16
-# How many times as large deviations of f are taken to be where an objective looks at its extremes.
-EXTREMES = 1.6
+# How many times as large deviations of f are taken to be where an objective looks at its extremes, and where these are an
+# adversary's within a ball.
+EXTREMES, BALLS = 1.6, 1.2
 # Draws of f, altogether; where each of them is a problem to solve, fewer; of functions, where slopes are needed, fewer too:
 # each holds a large table.
 FUNCTIONS, SOLVED = 1024, 256
@@ -287,9 +289,10 @@ def unknowns(
         count = max(THETAS // 2, THETAS * SMALL // max(SMALL, posterior.size))
         posteriors = surrogate.nearby(situation.trials.dataset, posterior, count, generator)
         able = posteriors[0] is not posterior and not isinstance(objective, Averaging)
-        wider = [p.wider(EXTREMES) for p in posteriors if able and isinstance(p, Widening)]
+        times = BALLS if isinstance(objective, Around) else EXTREMES
+        wider = [p.wider(times) for p in posteriors if able and isinstance(p, Widening)]
         if len(wider) == len(posteriors):
-            posteriors, widened = tuple(wider), EXTREMES
+            posteriors, widened = tuple(wider), times
     rows = len(posteriors) if len(posteriors) > 1 else THETAS
     draws = contexts.redrawn(DISTRIBUTIONS // rows * rows, generator).reshape(rows, -1, len(contexts))
     seeds = torch.randint(2**62, (rows,), generator=generator).tolist()
