@@ -38,7 +38,8 @@ def references(problem: Problem, study: ww.Study, decision: Values, chance: np.r
             "draws": posterior.sample(x, contexts.points, count, generator),
             "known": sign * torch.from_numpy(np.asarray(exact, dtype=float)),
         }
-        found = {name: reduced(problem, f.expand(count, -1), weights, contexts) for name, f in values.items()}
+        every = torch.stack([f.expand(count, -1) for f in values.values()])
+        found = dict(zip(values, reduced(problem, every, weights, contexts), strict=True))
     ends = torch.tensor([0.5 - LEVEL / 2.0, 0.5 + LEVEL / 2.0], dtype=torch.float64)
     return {name: sorted((sign * one.quantile(ends)).tolist()) for name, one in found.items()}
 
@@ -56,16 +57,16 @@ def seen(problem: Problem, points: torch.Tensor) -> tuple[ww.Contexts, np.ndarra
 
 
 def reduced(problem: Problem, f: torch.Tensor, weights: torch.Tensor, contexts: ww.Contexts) -> torch.Tensor:
-    """Return the objective of each draw of f `"s n"` under its own weights `"s n"`; `"s"`."""
+    """Return the objective of draws of some f `"f s n"`, each draw under its own weights `"s n"`; `"f s"`."""
     if problem.kind == "Expected":
         return (f * weights).sum(-1)
     if problem.kind == "CVaR":
         ranked, order = f.sort(-1)
-        mass = weights.gather(-1, order)
+        mass = weights.expand_as(f).gather(-1, order)
         share = torch.minimum(mass, (problem.objective.tail - mass.cumsum(-1) + mass).clamp_min(0.0))
         return (share * ranked).sum(-1) / share.sum(-1)
     rows = []
-    for values, own in zip(f, weights, strict=True):
+    for values, own in zip(f.unbind(1), weights, strict=True):
         bound = problem.objective.bind(ww.Situation(ww.Contexts(contexts.points, own)))
-        rows.append(bound(values))
-    return torch.stack(rows)
+        rows.append(bound(values))  # all f at once: an adversary's answers take about as long as one
+    return torch.stack(rows, dim=1)

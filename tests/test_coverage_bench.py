@@ -167,7 +167,7 @@ def test_the_tail_under_weights_is_the_objectives_own():
     f = torch.from_numpy(chance.standard_normal((3, 9)))
     contexts = ww.Contexts.uniform(points)
     own = [ww.CVaR(0.25).bind(ww.Situation(ww.Contexts(points, w)))(v) for v, w in zip(f, weights, strict=True)]
-    torch.testing.assert_close(measuring.reduced(problem, f, weights, contexts), torch.stack(own))
+    torch.testing.assert_close(measuring.reduced(problem, f[None], weights, contexts)[0], torch.stack(own))
 
 
 def test_the_interval_score_charges_what_is_missed():

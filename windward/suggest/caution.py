@@ -39,11 +39,12 @@ def careful(caution: float, objective: Objective, situation: Situation, reductio
     def guarded(x: Tensor) -> Tensor:
         at = x.to(device)
         values = posterior.means(at, contexts.points)
+        # One answer of an adversary serves the value and its gradient: each may take a tenth of a second.
+        held = values if values.requires_grad else values.detach().requires_grad_()
         with torch.enable_grad():
-            held = values.detach().requires_grad_()
-            extra = _extra(at.detach(), held, situation, reduction)
-            (pull,) = torch.autograd.grad(reduction(held, extra).sum(), held)
-        value = reduction(values, _extra(at, values, situation, reduction))
+            value = reduction(held, _extra(at, held, situation, reduction))
+            (pull,) = torch.autograd.grad(value.sum(), held, retain_graph=values.requires_grad)
+        value = value if values.requires_grad else value.detach()
         return (value - caution * posterior.weighted_deviation(at, contexts.points, pull)).to(x.device)
 
     return Acquisition(guarded)
