@@ -196,11 +196,11 @@ def test_the_true_length_scale_is_among_the_draws():
     generator = torch.Generator().manual_seed(3)
     blank = random_dataset(25, 1, 0)
     problem = surrogate.likelihood(blank)
-    means, deviations = problem._priors
+    means, deviations = problem.layout.priors
     ranks = []
     for _ in range(40):
         normal = torch.randn(2, generator=generator, dtype=torch.float64).numpy()
-        theta = (means + deviations * normal).clip(*nearby._bounds(problem))
+        theta = (means + deviations * normal).clip(*problem.layout.bounds)
         z = blank.x * math.exp(-theta[0])
         a = kernel("squared_exponential", z, z) + math.exp(theta[1]) * torch.eye(25, dtype=torch.float64)
         y = torch.linalg.cholesky(a) @ torch.randn(25, generator=generator, dtype=torch.float64)
