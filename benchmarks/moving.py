@@ -1,7 +1,8 @@
 """How well policies decide in worlds that move (`moving_worlds.py`): the regret of every round beside an oracle.
 
-    python benchmarks/moving.py run --out FILE.jsonl --methods default "time given" --seeds 0 20
+    python benchmarks/moving.py run --out FILE.jsonl --seeds 0 20 --jobs 16 --seconds 500
     python benchmarks/moving.py report FILE.jsonl
+    python benchmarks/moving.py table FILE.jsonl      # the one of docs/moving.md
     python benchmarks/moving.py keep FILE.jsonl --out benchmarks/results/moving.jsonl.gz
 
 The oracle knows the truth of the round: how the outcome depends on decision and context, and the distribution that the round's
@@ -10,9 +11,10 @@ oracle's true expectation less that of the decision that was made, in the world'
 before the next ask.
 
 `run` goes on where it stopped: what is in the file is not done again. `--seeds 0 20` is 0 to 19; seeds are the outer loop, so
-that a part of it is a fair sample. All methods meet the same contexts, noise and forecasts. Methods are in
-`moving_methods.py`. A method is left out where it makes no sense (a forecast where nobody forecasts), and recorded as refused
-where its policy refuses the world.
+that a part of it is a fair sample: few seeds of everything. With `--seconds` no run is begun after that many seconds; the ones
+that have begun are played to their end. All methods meet the same contexts, noise and forecasts. Methods are in
+`moving_methods.py`; without `--methods` those of its `MAIN`. A method is left out where it makes no sense (a forecast where
+nobody forecasts), and recorded as refused where its policy refuses the world.
 """
 
 from __future__ import annotations
@@ -20,16 +22,20 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import math
+import multiprocessing
 import statistics
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from default import commit, records_in, whole_lines
-from moving_methods import METHODS, Method
-from moving_report import page
+from moving_methods import MAIN, METHODS, Method
+from moving_report import page, whole_loop
 from moving_worlds import PRACTICE, ROUNDS, WORLDS, Course, World, named
 from torch import Tensor
 
@@ -39,7 +45,21 @@ from windward.bench.play import numbers_of, rounded, world_seed
 # What the records depend on, besides the library.
 DEPENDS = ("windward", "benchmarks/moving_methods.py", "benchmarks/moving_worlds.py", "benchmarks/moving.py")
 
+# The date of the first round, a Monday: calendars see one round a day.
+START = datetime(2024, 1, 1, tzinfo=UTC)
+
 Record = dict[str, Any]
+
+
+class Unit(NamedTuple):
+    """One run: what one process does at a time."""
+
+    seed: int
+    world: str
+    method: str
+    rounds: int
+    commit: str
+
 
 _BESTS: dict[tuple[str, tuple[float, ...]], float] = {}
 
@@ -58,18 +78,16 @@ def bests(course: Course, rounds: int) -> list[float]:
 def studied(course: Course, method: Method, rounds: int) -> tuple[Tensor, list[float]]:
     """Let a study decide round by round; return its decisions `"rounds d"` and the seconds of its asks."""
     world = course.world
-    more = method.more(world)
-    space = ww.Space(decision=dict(world.decision), context={**world.contexts, **more})
+    space = ww.Space(decision=dict(world.decision), context={**method.contexts(world), **method.more(world)})
     assert method.policy is not None
     study = ww.Study(space, method.policy(), seed=world_seed("moving", world.name, course.seed, "study") % 2**53)
     decisions, seconds = [], []
     for turn in range(rounds):
         given = method.given(course, turn)
         began = time.perf_counter()
-        suggestion = study.ask(context=given or None)
+        suggestion = study.ask(context=given or None, when=START + timedelta(days=turn))
         seconds.append(time.perf_counter() - began)
-        seen = dict(zip(world.contexts, course.contexts[turn].tolist(), strict=True))
-        study.reveal(suggestion.id, seen)
+        study.reveal(suggestion.id, method.seen(course, turn))
         decision = numbers_of(world.decision, suggestion.decision)
         study.tell(suggestion.id, course.outcome(turn, decision) + float(course.noise[turn]))
         decisions.append(decision)
@@ -98,15 +116,45 @@ def played(course: Course, name: str, rounds: int) -> Record:
     }
 
 
-def missing(arguments: argparse.Namespace, worlds: Sequence[World]) -> Iterator[tuple[int, World, str]]:
+def work(unit: Unit) -> Record:
+    """Return the record of a run."""
+    torch.set_num_threads(1)
+    course = Course.of(named(unit.world), unit.seed)
+    key = {"world": unit.world, "method": unit.method, "seed": unit.seed, "rounds": unit.rounds, "commit": unit.commit}
+    return key | played(course, unit.method, unit.rounds)
+
+
+def missing(arguments: argparse.Namespace, worlds: Sequence[World]) -> Iterator[Unit]:
     """Yield what is not in the file yet, seed by seed."""
-    known = records_in(arguments.out)
+    known, made_by = records_in(arguments.out), commit(DEPENDS)
     done = {(record["world"], record["method"], record["seed"], record["rounds"]) for record in known}
     for seed in range(*arguments.seeds):
         for world in worlds:
-            for name in arguments.methods or METHODS:
+            for name in arguments.methods or MAIN:
                 if METHODS[name].suits(world) and (world.name, name, seed, arguments.rounds) not in done:
-                    yield seed, world, name
+                    yield Unit(seed, world.name, name, arguments.rounds, made_by)
+
+
+def results(units: Sequence[Unit], jobs: int, seconds: float) -> Iterator[Record]:
+    """Yield the records of runs as they are done; none is begun after so many seconds."""
+    began, waiting = time.perf_counter(), iter(units)
+
+    def upcoming() -> Unit | None:
+        return next(waiting, None) if time.perf_counter() - began < seconds else None
+
+    if jobs == 1:
+        while (unit := upcoming()) is not None:
+            yield work(unit)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        playing: set[Future[Record]] = set()
+        while True:
+            while len(playing) < jobs and (unit := upcoming()) is not None:
+                playing.add(pool.submit(work, unit))
+            if not playing:
+                return
+            done, playing = wait(playing, return_when=FIRST_COMPLETED)
+            yield from (future.result() for future in done)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -114,20 +162,20 @@ def run(arguments: argparse.Namespace) -> None:
     unknown = [name for name in arguments.methods if name not in METHODS]
     if unknown:
         raise SystemExit(f"no method {', '.join(unknown)}; there are {', '.join(METHODS)}")
-    torch.set_num_threads(1)
     whole_lines(arguments.out)
-    worlds = [named(name) for name in arguments.worlds] or list(WORLDS)
-    made_by, began = commit(DEPENDS), time.perf_counter()
-    course: Course | None = None
-    for seed, world, name in list(missing(arguments, worlds)):
-        if course is None or (course.world.name, course.seed) != (world.name, seed):
-            course = Course.of(world, seed)
-        key = {"world": world.name, "method": name, "seed": seed, "rounds": arguments.rounds, "commit": made_by}
-        record = key | played(course, name, arguments.rounds)
+    units = list(missing(arguments, [named(name) for name in arguments.worlds] or WORLDS))
+    began, count = time.perf_counter(), 0
+    for record in results(units, arguments.jobs, arguments.seconds):
         with arguments.out.open("a") as file:
             file.write(json.dumps(record) + "\n")
-        lost = sum(record["regret"]) if "regret" in record else float("nan")
-        print(f"seed {seed} {world.name} {name}: {lost:.1f} after {time.perf_counter() - began:.0f} s", flush=True)
+        count += 1
+        lost = sum(record["regret"]) if "regret" in record else math.nan
+        print(
+            f"{count}/{len(units)} seed {record['seed']} {record['world']} {record['method']}: {lost:.1f} "
+            f"after {time.perf_counter() - began:.0f} s",
+            flush=True,
+        )
+    print(f"{count} of {len(units)} runs done, {len(units) - count} left", flush=True)
 
 
 def read(path: Path) -> list[Record]:
@@ -164,6 +212,12 @@ def report(arguments: argparse.Namespace) -> None:
         arguments.out.write_text(text)
 
 
+def table(arguments: argparse.Namespace) -> None:
+    """Print the table of docs/moving.md."""
+    records = [record for path in arguments.files for record in read(path)]
+    print(whole_loop(records, [world.name for world in WORLDS]))
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the command line."""
     whole = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -174,6 +228,8 @@ def parser() -> argparse.ArgumentParser:
     running.add_argument("--seeds", type=int, nargs=2, default=(0, 20), metavar=("FROM", "TO"))
     running.add_argument("--rounds", type=int, default=ROUNDS, choices=range(1, ROUNDS + 1), metavar="ROUNDS")
     names = [world.name for world in (*WORLDS, *PRACTICE)]
+    running.add_argument("--jobs", type=int, default=1, help="runs at once, each in a process of one thread")
+    running.add_argument("--seconds", type=float, default=math.inf, help="no run begins after that many")
     running.add_argument("--worlds", nargs="+", default=[], choices=names, metavar="WORLD")
     keeping = verbs.add_parser("keep", help=keep.__doc__)
     keeping.set_defaults(function=keep)
@@ -184,6 +240,9 @@ def parser() -> argparse.ArgumentParser:
     reporting.add_argument("files", type=Path, nargs="+")
     reporting.add_argument("--baseline", default="default")
     reporting.add_argument("--out", type=Path)
+    shown = verbs.add_parser("table", help=table.__doc__)
+    shown.set_defaults(function=table)
+    shown.add_argument("files", type=Path, nargs="+")
     for verb in (running, reporting):
         verb.add_argument("--methods", nargs="+", default=[])
     return whole

@@ -8,7 +8,7 @@ last table takes geometric means of the ratios over worlds; its interval draws t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,18 @@ DRAWS = 2000
 STILL = ("still", "forecast-useless")
 # The method's rows that know the truth.
 TRUTHS = ("constant", "oracle")
+# The columns of the table over the whole loop, beside the default: of several methods the one that is played in a world.
+COLUMNS = {
+    "learnt half-life": ("learnt half-life",),
+    "drift of f": ("drift",),
+    "calendar or forecast": ("calendar", "forecast"),
+    "both": ("calendar, learnt half-life", "forecast, learnt half-life"),
+    "time given": ("time given",),
+    "weekday or forecast given": ("weekday given", "forecast as a given point"),
+    "DRBO-KDE": ("drbo_kde",),
+    "WDRBO": ("wdrbo",),
+    "best constant": ("constant",),
+}
 
 
 def by_run(records: Sequence[Record]) -> Runs:
@@ -132,6 +144,51 @@ def together(runs: Runs, worlds: Sequence[str], methods: Sequence[str], baseline
         cells = [str(geometric(runs, part, method, baseline) or "") for part in parts]
         lines.append(f"| {method} | {' | '.join(cells)} | {len(own)} |")
     return [*lines, ""]
+
+
+def whole_loop(records: Sequence[Record], worlds: Sequence[str]) -> str:
+    """Return the table of the whole loop: what the default lost in each world, and the ratio of each column to it."""
+    runs = by_run(records)
+    known = {name for _, name in runs}
+    columns = {title: names for title, names in COLUMNS.items() if known & set(names)}
+    seeds = {len(runs[key]) for key in runs}
+    oracle = max(
+        (abs(loss) for (_, name), mine in runs.items() if name == "oracle" for loss in _losses(mine)), default=0.0
+    )
+    least = min(loss for mine in runs.values() for loss in _losses(mine))
+    lines = [
+        f"Rounds: {_few(record['rounds'] for record in records)}; seeds: {_few(seeds)}; commits: "
+        f"{_few(record['commit'] for record in records)}. The oracle's largest regret of a round: {oracle:.1g}; "
+        f"the least of anybody's: {least:.1g}.\n",
+        f"| world | the default loses | {' | '.join(columns)} |",
+        "| --- " * (2 + len(columns)) + "|",
+    ]
+    present = [world for world in worlds if (world, "default") in runs]
+    for world in present:
+        found = [beside(runs, world, _played(runs, world, names), "default") for names in columns.values()]
+        lines.append(f"| {world} | {summed(runs[world, 'default'])} | {' | '.join(found)} |")
+    means = [str(_over_worlds(runs, present, names) or "") for names in columns.values()]
+    return "\n".join([*lines, f"| geometric mean | | {' | '.join(means)} |", ""])
+
+
+def _played(runs: Runs, world: str, names: Sequence[str]) -> str:
+    """Return which of some methods was played in a world, the first of them where none was."""
+    return next((name for name in names if (world, name) in runs), names[0])
+
+
+def _over_worlds(runs: Runs, worlds: Sequence[str], names: Sequence[str]) -> Ratio | None:
+    """Return the geometric mean of a column's ratios over the worlds in which one of its methods was played."""
+    one: Runs = {(world, "default"): runs[world, "default"] for world in worlds}
+    one |= {(world, "column"): runs[world, name] for world in worlds for name in names if (world, name) in runs}
+    return geometric(one, worlds, "column", "default")
+
+
+def _losses(mine: dict[int, Record]) -> list[float]:
+    return [loss for record in mine.values() for loss in record["regret"]]
+
+
+def _few(values: Iterable[object]) -> str:
+    return ", ".join(sorted(map(str, set(values))))
 
 
 def refusals(records: Sequence[Record]) -> list[str]:

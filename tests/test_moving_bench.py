@@ -147,6 +147,34 @@ def test_methods_see_what_they_are_given_and_only_where_it_makes_sense(tmp_path,
     capsys.readouterr()
 
 
+def test_published_methods_see_contexts_from_0_to_1():
+    course = worlds.Course.of(worlds.named("slow-up"), 0)
+    method = listed.METHODS["wdrbo"]
+    bounds = {name: (p.low, p.high) for name, p in method.contexts(course.world).items()}
+    assert bounds == {"calls": (0.0, 1.0), "hard": (0.0, 1.0)}
+    calls, hard = course.contexts[5].tolist()
+    assert method.seen(course, 5) == {"calls": pytest.approx(calls / 100), "hard": pytest.approx(hard)}
+    assert listed.METHODS["default"].seen(course, 5) == {"calls": calls, "hard": hard}
+    assert set(listed.MAIN) <= set(listed.METHODS)
+
+
+def test_a_calendar_knows_the_day_of_a_round(tmp_path, capsys):
+    words = ("--rounds", "8", "--seeds", "0", "1", "--worlds", "season", "--methods")
+    by_calendar, plain = run(tmp_path / "runs.jsonl", *words, "calendar", "default")
+    assert by_calendar["decisions"][:4] == plain["decisions"][:4]  # the design
+    assert by_calendar["decisions"][4:] != plain["decisions"][4:]
+    assert bench.START.weekday() == 0 and run(tmp_path / "learnt.jsonl", *words, "learnt half-life")
+    capsys.readouterr()
+
+
+def test_no_run_begins_after_so_many_seconds(tmp_path, capsys):
+    words = ("--worlds", "practice-jump", "--rounds", "6", "--methods", "oracle", "--seeds", "0", "3")
+    assert run(tmp_path / "none.jsonl", *words, "--seconds", "0") == []
+    assert "0 of 3 runs done, 3 left" in capsys.readouterr().out
+    units = [bench.Unit(seed, "practice-jump", "oracle", 6, "abc") for seed in range(3)]
+    assert [record["seed"] for record in bench.results(units, 1, 60.0)] == [0, 1, 2]
+
+
 def made_up(world, method, seed, level):
     regret = [level] * 5 + [2.0 * level] * 5
     return {
@@ -175,6 +203,21 @@ def test_the_report_of_made_up_records():
     del refused["regret"]
     assert "other refuses still: too much" in tables.page([*records, refused], ["still"], ["default"], "default")
     assert "Records of 3, 10 rounds" in tables.page([*records, records[0] | {"rounds": 3}], ["still"], [], "default")
+
+
+def test_the_table_of_the_whole_loop_of_made_up_records():
+    records = [
+        made_up(world, method, seed, level * (1 + seed))
+        for world, told in (("still", "time given"), ("season", "calendar"), ("forecast-good", "forecast"))
+        for seed in range(2)
+        for method, level in (("default", 1.0), ("learnt half-life", 0.5), (told, 0.25), ("oracle", 0.0))
+    ]
+    text = tables.whole_loop(records, ["still", "season", "forecast-good"])
+    assert text.startswith("Rounds: 10; seeds: 2; commits: abc. The oracle's largest regret of a round: 0; the least")
+    assert "| world | the default loses | learnt half-life | calendar or forecast | time given |" in text
+    assert "| still | 22.5 [15, 30] | 0.50 [0.50, 0.50] |  | 0.25 [0.25, 0.25] |" in text
+    assert "| forecast-good | 22.5 [15, 30] | 0.50 [0.50, 0.50] | 0.25 [0.25, 0.25] |  |" in text
+    assert "| geometric mean | | 0.50 [0.50, 0.50] | 0.25 [0.25, 0.25] | 0.25 [0.25, 0.25] |" in text
 
 
 def test_what_is_kept_reports_the_same(tmp_path, capsys):
