@@ -1,13 +1,14 @@
 """How often the promise of `Confidence(0.9)` is broken, with f known: what is unknown is the contexts' distribution alone.
 
-    python benchmarks/confidence.py run FOLDER [--runs 1000] [--seeds 0 1000] [--worlds ...] [--divergences ...] [--seen ...]
-    python benchmarks/confidence.py show FOLDER
+    python benchmarks/confidence.py run FOLDER [--seeds 0 1000] [--worlds ...] [--divergences ...] [--seen ...]
+    python benchmarks/confidence.py keep FOLDER --out benchmarks/results/confidence.json
+    python benchmarks/confidence.py show benchmarks/results/confidence.json
 
 One run draws n contexts from a world, solves the radius as an ask does, takes the decision with the best robust value at that
 radius, and compares this value with the decision's true average. The promise is broken where the true average is lower. It is
 about the best average decision; that it holds for the decision that is chosen by the radius has to be seen. The contexts are
 those of the default policy for a worst case: a density of 64 points and 64 places elsewhere. Each run is a line of a file, and
-what is there is not made again.
+what is there is not made again. `keep` counts the runs of each case; `show` prints the tables of docs/radii.md.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from default import commit, records_in, whole_lines
 from torch import Tensor
 
 import windward as ww
@@ -34,6 +36,10 @@ from windward.trials.records import Trial
 from windward.trials.trials import Trials
 
 LEVEL = 0.9
+# What the records depend on, besides the library.
+DEPENDS = ("windward", "benchmarks/confidence.py")
+# A true average that is below the robust value by no more than this is not below it.
+ROUNDING = 1e-9
 # Decisions that the robust value is maximized over: a grid, or Sobol points with the candidates of the ask.
 GRID, SPREAD = 61, 200
 TOGETHER = 4  # of them, solved at once where that takes long
@@ -181,44 +187,83 @@ def decisions(world: World) -> Tensor:
 
 def run(options: argparse.Namespace) -> None:
     """Make the runs that are not there yet; seeds are the outer loop, so that a part of them is a fair sample."""
-    options.folder.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(1)
+    made_by = commit(DEPENDS)
     truths = {name: WORLDS[name].draw(MANY, torch.Generator().manual_seed(7)) for name in options.worlds}
     cases = [(name, n) for name in options.worlds for n in options.seen]
-    paths = {case: options.folder / f"{case[0]}-{case[1]}-{options.model}.jsonl" for case in cases}
-    done = {case: {row["seed"] for row in rows_of(path)} for case, path in paths.items()}
+    paths = {case: options.path / f"{case[0]}-{case[1]}-{options.model}.jsonl" for case in cases}
+    for path in paths.values():
+        whole_lines(path)
+    done = {case: {row["seed"] for row in records_in(path)} for case, path in paths.items()}
     for seed in range(*options.seeds):
         for case in cases:
             if seed not in done[case]:
                 name, n = case
                 found = one_run(WORLDS[name], options.divergences, n, options.model, seed, truths[name])
                 with paths[case].open("a") as out:
-                    out.write(json.dumps(found) + "\n")
+                    out.write(json.dumps({"commit": made_by} | found) + "\n")
 
 
-def rows_of(path: Path) -> list[dict[str, Any]]:
-    """Return the runs in a file."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+def keep(options: argparse.Namespace) -> None:
+    """Count what became of the runs of each world, number of contexts and divergence, and write it to a file."""
+    cells, commits, bests = [], set(), {name: best_of(world) for name, world in WORLDS.items()}
+    for path in sorted(options.path.glob("*.jsonl"), key=_order):
+        world, n, model = path.stem.split("-")
+        rows = records_in(path)
+        commits |= {row["commit"] for row in rows}
+        for kind in DIVERGENCES:
+            mine = [row for row in rows if kind in row]
+            if mine:
+                cells.append(
+                    {"world": world, "seen": int(n), "contexts": model, "divergence": kind} | counted(mine, kind)
+                )
+    options.out.write_text(
+        json.dumps({"level": LEVEL, "commits": sorted(commits), "best": bests, "cells": cells}, indent=1) + "\n"
+    )
+
+
+def counted(rows: Sequence[dict[str, Any]], kind: str) -> dict[str, Any]:
+    """Return how many promises were broken, what protection cost on average, and how often there was no root."""
+    mine = [row[kind] for row in rows]
+    return {
+        "runs": len(mine),
+        "broken": sum(row["true"] < row["robust"] - ROUNDING for row in mine),
+        "no_root": sum(row["how"] == "minimum" for row in mine),
+        "radius": round(sum(row["radius"] for row in mine) / len(mine), 4),
+        "plain": round(sum(row["plain"] for row in rows) / len(mine), 5),
+        "true": round(sum(row["true"] for row in mine) / len(mine), 5),
+        "robust": round(sum(row["robust"] for row in mine) / len(mine), 5),
+    }
 
 
 def show(options: argparse.Namespace) -> None:
-    """Print the share of broken promises, and what protection cost on average."""
-    print("| world | seen | contexts | divergence | runs | broken | cost | no root |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for path in sorted(options.folder.glob("*.jsonl"), key=_order):
-        for kind in DIVERGENCES:
-            rows = [(row[kind], row["plain"]) for row in rows_of(path) if kind in row]
-            if rows:
-                world, n, model = path.stem.split("-")
-                print(f"| {world} | {n} | {model} | {kind} | {len(rows)} | {_said(rows)} |")
+    """Print the share of broken promises, and what is given up on average; a row for a world and a number of contexts."""
+    kept = json.loads(options.path.read_text())
+    cells = [cell | {"best": kept["best"][cell["world"]]} for cell in kept["cells"]]
+    kinds = [kind for kind in DIVERGENCES if any(cell["divergence"] == kind for cell in cells)]
+    runs = ", ".join(sorted({str(cell["runs"]) for cell in cells}))
+    print(f"Runs of each: {runs}; commits: {', '.join(kept['commits'])}.")
+    for title, said in (("broken promises", broken), ("given up on average", given_up)):
+        print(f"\n{title}\n\n| world | contexts seen | {' | '.join(kinds)} |\n" + "| --- " * (2 + len(kinds)) + "|")
+        for world, n in dict.fromkeys((cell["world"], cell["seen"]) for cell in cells):
+            found = {cell["divergence"]: cell for cell in cells if (cell["world"], cell["seen"]) == (world, n)}
+            print(f"| {world} | {n} | {' | '.join(said(found[kind]) for kind in kinds)} |")
 
 
-def _said(rows: Sequence[tuple[dict[str, Any], float]]) -> str:
-    count = len(rows)
-    broken = sum(row["true"] < row["robust"] - 1e-9 for row, _ in rows) / count
-    error = math.sqrt(broken * (1 - broken) / count)
-    cost = sum(plain - row["true"] for row, plain in rows) / count
-    corner = sum(row["how"] == "minimum" for row, _ in rows) / count
-    return f"{100 * broken:.1f} % +- {100 * error:.1f} | {cost:.4f} | {100 * corner:.1f} %"
+def broken(cell: dict[str, Any]) -> str:
+    """Return the share of broken promises."""
+    return f"{100 * cell['broken'] / cell['runs']:.1f} %"
+
+
+def given_up(cell: dict[str, Any]) -> str:
+    """Return what the guarded decision brings less than the plain one, as a share of the best true average."""
+    return f"{100 * (cell['plain'] - cell['true']) / abs(cell['best']):.1f} %"
+
+
+def best_of(world: World) -> float:
+    """Return the best true average of the decisions that runs choose from."""
+    truth = world.draw(MANY, torch.Generator().manual_seed(7))
+    return max(float(world.value(some, truth).mean(-1).max()) for some in torch.split(decisions(world), 16))
 
 
 def _order(path: Path) -> tuple[str, int, int]:
@@ -229,15 +274,16 @@ def _order(path: Path) -> tuple[str, int, int]:
 def main(arguments: list[str]) -> None:
     """Run what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["run", "show"])
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("what", choices=["run", "keep", "show"])
+    parser.add_argument("path", type=Path, help="the folder of the runs; of show, the file that keep wrote")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/confidence.json"))
     parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=list(WORLDS))
     parser.add_argument("--divergences", nargs="+", choices=DIVERGENCES, default=list(DIVERGENCES))
     parser.add_argument("--seen", nargs="+", type=int, default=[30, 100, 10])
     parser.add_argument("--model", choices=MODELS, default="density")
     parser.add_argument("--seeds", nargs=2, type=int, default=[0, 1000])
     options = parser.parse_args(arguments)
-    {"run": run, "show": show}[options.what](options)
+    {"run": run, "keep": keep, "show": show}[options.what](options)
 
 
 if __name__ == "__main__":
