@@ -25,7 +25,7 @@ demo: $(VENV)/.installed  ## install, then run the main job
 	$(BIN)/windward demo
 
 test: $(VENV)/.installed-test  ## install what the tests need, then run them
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 fuzz: $(VENV)/.installed-test  ## random studies with an oracle of what must hold, for an hour
 	$(BIN)/python tests/fuzz.py --seconds $(SECONDS) --seed $(SEED)

@@ -137,7 +137,7 @@ def parser() -> argparse.ArgumentParser:
     listing = verbs.add_parser("list", help=listed.__doc__)
     listing.set_defaults(function=listed)
     running = verbs.add_parser("run", help=run.__doc__)
-    running.set_defaults(function=run)
+    running.set_defaults(function=run, together=None)
     running.add_argument("--seeds", type=int, nargs=2, default=(0, 5), metavar=("FROM", "TO"))
     running.add_argument("--rounds", type=int, default=60)
     running.add_argument("--jobs", type=int, default=1)

@@ -168,6 +168,10 @@ MATRICES: list[Row] = [
         ],
     ),
     *words("MMD.kernel.contexts", MMD.kernel, *NOT_CONTEXTS),
+    *words("MMD.on.kernel", lambda v: ww.MMD("fitted").on(ALIKE, v), 5, "rbf"),
+    Row(
+        "MMD.on.kernel", lambda: ww.MMD("fitted").on(ALIKE, lambda c: c), ArgumentError, "got a matrix of shape (3, 1)"
+    ),
     Row(
         "MMD.nugget",
         lambda: ww.Sensitivity(MMD).bind(ww.Situation(ALIKE))(F),

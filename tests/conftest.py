@@ -25,27 +25,36 @@ NUMBERS = itertools.count()
 # The files that take longest, by their time on one core: with `--dist loadfile` each goes whole to one process, and a long
 # one that came last would leave the other processes idle. A file that is not named here takes less than these.
 LONGEST = (
-    "test_chaos",
     "test_examples",
     "test_serving",
-    "test_page",
     "test_docs",
-    "test_dask",
-    "test_optuna",
-    "test_bench_cli",
-    "test_journal",
-    "test_problems",
-    "test_surrogate",
+    "test_page",
+    "test_suite",
+    "test_plots",
     "test_delays",
-    "test_bench_experiments",
-    "test_bench_runs",
-    "test_objectives",
-    "test_budget",
+    "test_surrogate",
+    "test_advice",
+    "test_bench_cli",
+    "test_chaos",
+    "test_methods",
+    "test_light_commands",
+    "test_optuna",
     "test_worst_cases",
-    "test_postgres",
     "test_cli",
-    "test_service_fits",
+    "test_guards",
+    "test_bench_experiments",
+    "test_hardened",
+    "test_problems",
+    "test_postgres",
+    "test_botorch",
+    "test_budget",
+    "test_advice_shown",
     "test_bad_input",
+    "test_objectives",
+    "test_service_fits",
+    "test_dask",
+    "test_surface",
+    "test_bench_runs",
 )
 
 
@@ -73,7 +82,7 @@ def pytest_runtest_setup(item):
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Two test processes on two cores: more threads each would only wait for each other."""
+    """A test process for each core, and one for when others wait: more threads each would only wait for each other."""
     torch.set_num_threads(1)
 
 

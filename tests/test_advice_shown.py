@@ -294,7 +294,10 @@ def test_wrong_requests_say_what_is_needed(client, shop, path, params, status, s
 
 def test_the_openapi_document_has_them(client):
     paths = client.get("/openapi.json").json()["paths"]
-    for path, takes in (("comparison", {"first", "second", "context"}), ("settled", {"delta", "context"})):
+    for path, takes in (
+        ("comparison", {"first", "second", "context", "when"}),
+        ("settled", {"delta", "context", "when"}),
+    ):
         described = paths[f"/api/studies/{{name}}/{path}"]["get"]
         assert {each["name"] for each in described["parameters"]} - {"name", "authorization"} == takes
         assert described["description"] or described["summary"]

@@ -382,7 +382,7 @@ def parameters() -> Iterator[str]:
         thing = getattr(ww, name)
         if isinstance(thing, ModuleType):
             for function, code in inspect.getmembers(thing, inspect.isfunction):
-                if code.__module__ == thing.__name__ and not function.startswith("_"):
+                if code.__module__ == thing.__name__ or (thing is ww.papers and function in thing.__all__):
                     yield from (f"{name}.{function}.{p}" for p in inspect.signature(code).parameters)
         elif callable(thing) and not (inspect.isclass(thing) and issubclass(thing, Exception)):
             yield from (f"{name}.{p}" for p in inspect.signature(thing).parameters)

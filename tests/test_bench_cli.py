@@ -85,7 +85,7 @@ def test_a_method_and_a_problem_of_ones_own_in_worker_processes(tmp_path):
     assert [page.name for page in pages] == ["huang2024-fig1.md"]  # not others of the same world, which were not run
     page = pages[0].read_text()
     assert "**hill**: cumulative regret" in page and "| mine | 2 |" in page.replace("**mine**", "mine")
-    assert "0 of the paper's 210 runs" in page
+    assert "0 of the paper's 280 runs" in page
     with pytest.raises(ww.ArgumentError, match="has a method 'GP-UCB' already"):
         experiment("huang2024-fig1").with_extras({"GP-UCB": METHODS["Random"]}, {})
     with pytest.raises(ww.ArgumentError, match="has a problem 'Ackley' already"):
@@ -132,15 +132,15 @@ def test_status_says_what_is_left(tmp_path, monkeypatch):
     assert answer.exit_code == 0, answer.output
     table, figure, total = answer.output.splitlines()
     assert "80 done; nothing to do" in table
-    # Eight runs of 50 s in two processes; of four methods nothing is known.
-    assert "2 done; 28 runs, at least 200 s in 2 processes" in figure.replace("3 min", "200 s")
-    assert "2 by records, 4 not known" in figure and "0.1 core hours" in total
+    # Eight runs of 50 s in two processes; of six methods nothing is known.
+    assert "2 done; 38 runs, at least 200 s in 2 processes" in figure.replace("3 min", "200 s")
+    assert "2 by records, 6 not known" in figure and "0.1 core hours" in total
     old = [record | {"began": "2026-11-01T00:00:00+00:00"} for record in made]
     for record in old:
         records.append(tmp_path / "bench-results" / "some" / records.FILE, record)
     again = CliRunner().invoke(main, ["bench", "status", "huang2024-fig2", "--json", "--workers", "2"])
     (row,) = json.loads(again.stdout)
-    assert (row["done"], row["left"], row["core_seconds"], row["seconds"]) == (0, 30, 500.0, 250.0)
+    assert (row["done"], row["left"], row["core_seconds"], row["seconds"]) == (0, 40, 500.0, 250.0)
     unknown = CliRunner().invoke(main, ["bench", "status", "tay2024-fig"])
     assert unknown.exit_code == 1 and "did you mean" in unknown.output
 

@@ -136,7 +136,7 @@ def test_a_reason_can_be_amended(journal):
     study.ask()
     with pytest.raises(ww.TrialError, match="trial 1 is not lost"):
         study.amend(1, reason="why")
-    answer_for_none = pytest.raises(ww.ArgumentError, match="value, context, noise, decision or reason")
+    answer_for_none = pytest.raises(ww.ArgumentError, match="value, context, noise, decision, reason or when")
     with answer_for_none:
         study.amend(0)
 

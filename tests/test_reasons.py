@@ -147,7 +147,7 @@ def test_old_logs_have_no_reason(tmp_path):
     name = old_logs.NAMES[0]
     study = ww.Study.open(name, journal=old_logs.placed(name, tmp_path))
     assert study.status_quo is None and study.policy.guard == ww.NoGuard()
-    body = {"decision": {"order": 1.0}, "chosen": None, "given": {}, "reason": None, "guards": []}
+    body = {"decision": {"order": 1.0}, "chosen": None, "given": {}, "reason": None, "guards": [], "when": None}
     assert suggested(0, body).reason is None and because(suggested(0, body)) == []
     assert record(suggested(0, body))["reason"] is None
 

@@ -131,12 +131,26 @@ class MMD:
         `kernel` takes the place of the own one where that is the fitted process's.
         """
         weights = check_contexts("MMD.on", contexts).weights
-        matrix = kernel(contexts.points) if self.fitted and kernel is not None else self.kernel(contexts)
+        matrix = self.kernel(contexts) if kernel is None or not self.fitted else _given(kernel, contexts)
         return MMDBall(weights, matrix, self.nugget, self.tolerance)
 
     def worst_case(self, values: Tensor, contexts: Contexts, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""
         return self.on(contexts)(values, radius)
+
+
+def _given(kernel: KernelOfContexts, contexts: Contexts) -> Tensor:
+    """Return the matrix of a kernel that the caller gave, or raise `ArgumentError`."""
+    if not callable(kernel):
+        raise ArgumentError(
+            f"MMD.on(kernel={shown(kernel)}): give a function from context points of shape (n, k) to a matrix."
+        )
+    matrix, n = kernel(contexts.points), len(contexts)
+    if matrix.shape != (n, n):
+        raise ArgumentError(
+            f"MMD.on(kernel=...): needed a matrix of shape ({n}, {n}), got a matrix of shape {tuple(matrix.shape)}."
+        )
+    return matrix
 
 
 @dataclass(frozen=True)
