@@ -1,6 +1,6 @@
 """The pictures and numbers of docs/tutorials: each runs the code blocks of its page, then the page's functions at full size.
 
-python docs/figures/tutorials.py [stock] [tuning] [bandit] [controller] [simulator] [team]
+python docs/figures/tutorials.py [stock] [tuning] [bandit] [controller] [simulator] [team] [daily]
 
 It writes docs/figures/tutorial-NAME.png and prints what the page quotes.
 """
@@ -296,6 +296,52 @@ def team() -> Any:
     return figure
 
 
+def daily() -> Any:
+    """What is baked beside what would have been best, and the regret so far by what is known."""
+    names, days, opens, seeds = page("daily"), 120, 60, range(5)
+    means = [names["level"](day, opens) for day in range(days)]
+    ideal = np.array([names["best"](mean) for mean in means])
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained")
+    dates = np.arange(days)
+
+    def lost(loaves: Any) -> Any:
+        return [
+            names["worth"](best, mean) - names["worth"](x, mean)
+            for x, best, mean in zip(loaves, ideal, means, strict=True)
+        ]
+
+    for (label, known), color in zip(names["KNOWS"].items(), (GREY, "#d08b2c", RED, BLUE), strict=True):
+        studies = [names["play"](days, seed, opens, *known) for seed in seeds]
+        baked = np.array([[trial.decision["loaves"] for trial in study.trials] for study in studies])
+        regrets = np.array([lost(row) for row in baked])
+        band(right, dates + 1, regrets.cumsum(1), color, label)
+        said(f"{label}, regret of {days} days", regrets.sum(1))
+        for first, last in ((20, opens), (opens, opens + 20), (opens + 20, days)):
+            said(f"{label}, regret a day, days {first + 1} to {last}", regrets[:, first:last].mean(1))
+        if label == "and the forecast":
+            left.plot(dates + 1, ideal, color=INK, lw=0.9, label="the best, had the truth been known")
+            left.plot(dates + 1, baked[0], ".", color=color, ms=5, label="baked (the first run)")
+            after = regrets[:, opens : opens + 20]
+            print(
+                f"{100 * after[after > 20].sum() / after.sum():.0f} % lost on {(after > 20).sum()} of {after.size} evenings"
+            )
+            for forecaster in studies[0].forecasts():
+                print(" ".join(forecaster.sentences))
+    # The planner's own quantile, taken at his word: ten too high, with half the spread.
+    words = [mean + 10 + 0.5 * (best - mean) for mean, best in zip(means, ideal, strict=True)]
+    taken = np.cumsum(lost(words))
+    print(f"the forecast at its word: {taken[-1]:.0f} in {days} days, {taken[-1] / days:.1f} a day")
+    right.plot(dates + 1, taken, color=INK, lw=0.9, ls=":", label="the forecast at its word")
+    for axes in (left, right):
+        axes.axvline(opens, color=INK, lw=0.8, ls=":")
+        axes.set(xlabel="day", xlim=(0, days))
+    left.set(ylabel="loaves", title="What is baked with the forecast", ylim=(0, 175))
+    left.legend(frameon=False, fontsize=8.5, loc="upper right")
+    right.set(ylabel="profit lost so far", title="What it costs (5 runs, standard error)", ylim=(0, None))
+    right.legend(frameon=False, fontsize=8.5, loc="upper left")
+    return figure
+
+
 DRAWN: dict[str, Callable[[], Any]] = {
     "stock": stock,
     "tuning": tuning,
@@ -303,6 +349,7 @@ DRAWN: dict[str, Callable[[], Any]] = {
     "controller": controller,
     "simulator": simulator,
     "team": team,
+    "daily": daily,
 }
 
 
