@@ -53,6 +53,7 @@ from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Stand
 from windward.trials.foretold import Forecast
 from windward.trials.reasons import Beside, Held, Reason
 from windward.trials.records import Beyond, Comparison, Past, Recommendation, Result, Settled, Suggestion, Tell, Trial
+from windward.trials.shift import Alarm, Shift
 from windward.trials.trials import Trials
 from windward.version import __version__
 
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MMD",
     "Acquisition",
+    "Alarm",
     "ArgumentError",
     "Beside",
     "Beyond",
@@ -141,6 +143,7 @@ __all__ = [
     "Satisficing",
     "Sensitivity",
     "Settled",
+    "Shift",
     "Situation",
     "Sobol",
     "SoftClip",

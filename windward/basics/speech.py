@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 
 
 def and_list(words: Sequence[str]) -> str:
@@ -54,6 +55,22 @@ def ages(seconds: float | None) -> str:
             count = int(seconds // size)
             return counted(count, unit)
     return "less than a minute"
+
+
+# Not from the locale: every other word is English too.
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+
+
+def day(moment: datetime) -> str:
+    """Return a date in words.
+
+    >>> day(datetime(2026, 5, 3))
+    '3 May 2026'
+    """
+    return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}"
 
 
 LONGEST = 200

@@ -3,6 +3,7 @@
     0 upward            the asks, each by its number
     2**32 upward        recommendations, by the last event that said anything: asking for one never changes a suggestion
     2**33 upward        checks of the model, by the same event
+    2**34 upward        ties among the ranks of contexts, by the trial
     2**40               the design: one sequence for all of its rounds
     2**40 + 1 upward    the rounds of a design that draws from a list
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 RECOMMENDATIONS = 2**32
 CHECKS = 2**33
+TIES = 2**34
 DESIGN = 2**40
 
 
@@ -36,6 +38,11 @@ def recommending(seed: int, known: int) -> torch.Generator:
 def checking(seed: int, known: int) -> torch.Generator:
     """Return the generator of a check of the model that knows the events up to `known`."""
     return generator(hash_seed(seed, CHECKS + known))
+
+
+def breaking_ties(seed: int, trial: int) -> float:
+    """Return a number strictly between 0 and 1 that breaks ties with what came in a trial."""
+    return ((hash_seed(seed, TIES + trial) >> 11) + 0.5) / 2.0**52
 
 
 def designing(seed: int) -> torch.Generator:

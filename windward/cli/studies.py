@@ -86,6 +86,7 @@ def status(study: str | None, journal: str, as_json: bool) -> None:
     from windward.journal import studies
     from windward.present import records
     from windward.study.log import utc_now
+    from windward.trials.shift import shift_of
 
     if study is None:
         rows = [_line(name, journal) for name in studies(journal)]
@@ -116,6 +117,9 @@ def status(study: str | None, journal: str, as_json: bool) -> None:
     if any(one.forecast for one in known):  # judging them takes torch
         for each in opened(study, journal).forecasts():
             say(f"  {' '.join(each.sentences)}")
+    shift = shift_of(log.space, known.rows, log.history.seed)
+    if shift.alarms:
+        say(f"  {' '.join(shift.sentences)}")
 
 
 @click.command(short_help="List trials, as a table or CSV.")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # records of trials need neither torch nor a fit
     from windward.space import Space, Value
     from windward.suggest.checked import ModelCheck
     from windward.suggest.forecasters import Forecaster
+    from windward.trials.shift import Shift
     from windward.trials.trials import Trials
 
 # The probability with which the search is called settled, unless a difference that does not matter is given.
@@ -125,6 +126,12 @@ def forecaster(found: Forecaster) -> dict[str, Any]:
     return {**asdict(found), "sentences": list(found.sentences)}
 
 
+def shift(found: Shift) -> dict[str, Any]:
+    """Return whether the contexts changed."""
+    alarms = [{**asdict(each), "since_when": _time(each.since_when)} for each in found.alarms]
+    return {**asdict(found), "alarms": alarms, "sentences": list(found.sentences)}
+
+
 def trial(one: Trial, now: datetime) -> dict[str, Any]:
     """Return a trial, with its age in seconds while nothing has come back."""
     age = None if one.state != "pending" or one.asked_at is None else (now - one.asked_at).total_seconds()
@@ -189,6 +196,7 @@ def status(study: Source) -> dict[str, Any]:
         "pending": [trial(one, now) for one in trials.pending],
         "awaiting_context": [trial(one, now) for one in trials.awaiting_context],
         "forecasts": [forecaster(one) for one in seen.forecasters()],
+        "shift": shift(seen.shift()),
     }
 
 

@@ -119,14 +119,18 @@ def _now(study: Snapshot) -> str:
     except TrialError:
         return (
             '<section class="now none"><h2>What to do now</h2><p class="do">There is no recommendation yet.</p>'
-            f"<p>{text(basis(study.trials, study.now))}</p></section>"
+            f"{_warned(_changed(study))}<p>{text(basis(study.trials, study.now))}</p></section>"
         )
     said = advised(study, found)
-    warned = "".join(f'<p class="warning">{text(line)}</p>' for line in [*said.warnings, *_doubts(study)])
+    warned = _warned([*said.warnings, *_doubts(study), *_changed(study)])
     rest = "".join(f"<p>{text(line)}</p>" for line in [*said.said, *_settled(study), said.basis])
     return (
         f'<section class="now"><h2>What to do now</h2><p class="do">{text(said.decision)}</p>{warned}{rest}</section>'
     )
+
+
+def _warned(lines: Iterable[str]) -> str:
+    return "".join(f'<p class="warning">{text(line)}</p>' for line in lines)
 
 
 def _settled(study: Snapshot) -> list[str]:
@@ -145,6 +149,12 @@ def _doubts(study: Snapshot) -> list[str]:
         return []
     said = "A check of the model found something: read the next section before you rely on this."
     return [said] if found.warnings else []
+
+
+def _changed(study: Snapshot) -> list[str]:
+    """Return that the contexts changed; nothing where there is no alarm."""
+    found = study.shift()
+    return [" ".join(found.sentences)] if found.alarms else []
 
 
 def _trust(study: Snapshot) -> str:

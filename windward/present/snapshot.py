@@ -33,6 +33,7 @@ from windward.suggest.settled import gap_at, share_within
 from windward.surrogate import Posterior
 from windward.trials.coming import Awaited
 from windward.trials.records import Comparison, Recommendation
+from windward.trials.shift import LEVEL, Shift, shift_of
 from windward.trials.trials import Trials
 
 Values = Mapping[str, Value]
@@ -51,6 +52,7 @@ class Kept:
     bases: dict[object, Base] = field(default_factory=dict)  # by the context given
     assessments: dict[object, Assessment] = field(default_factory=dict)  # by the context given and the decision
     checked: ModelCheck | None = None
+    shift: Shift | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(
@@ -70,13 +72,25 @@ class Kept:
     def _enter(self, revision: int) -> None:
         if self.revision != revision:
             self.revision, self.posterior, self.bases, self.assessments = revision, None, {}, {}
-            self.checked = None
+            self.checked, self.shift = None, None
 
     def keep_check(self, revision: int, posterior: Posterior, found: ModelCheck) -> None:
         """Keep a check and the posterior behind it, unless the study has moved on."""
         with self.lock:
             if self.revision == revision:
                 self.posterior, self.checked = posterior, found
+
+    def of_shift(self, revision: int) -> Shift | None:
+        """Return whether contexts changed, if it is known in a revision; what belongs to another is dropped."""
+        with self.lock:
+            self._enter(revision)
+            return self.shift
+
+    def keep_shift(self, revision: int, found: Shift) -> None:
+        """Keep whether contexts changed, unless the study has moved on."""
+        with self.lock:
+            if self.revision == revision:
+                self.shift = found
 
     def keep(self, revision: int, given: object, decision: object, base: Base, found: Assessment) -> None:
         """Keep an assessment, unless the study has moved on; what a part made of the clock is kept for nobody."""
@@ -185,6 +199,14 @@ class Snapshot:
     def forecasters(self) -> tuple[Forecaster, ...]:
         """Return how good the forecasts of each context were."""
         return forecasters(self.policy.view(self.trials))
+
+    def shift(self, level: float = LEVEL) -> Shift:
+        """Return whether the contexts changed; computed once per state."""
+        found = self.kept.of_shift(self.revision)
+        if found is None or found.level != level:
+            found = shift_of(self.space, self.trials.rows, self.seed, level=level)
+            self.kept.keep_shift(self.revision, found)
+        return found
 
     def settled(self, call: str, delta: float, *, context: Awaited | Values | None = None) -> float:
         """Return the probability that no decision is better than the recommended one by more than `delta`."""

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from windward.trials.coming import coming_at
+from windward.trials.shift import LEVEL
 
 if TYPE_CHECKING:
     from windward.present.snapshot import Snapshot
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from windward.suggest.forecasters import Forecaster
     from windward.trials.coming import ComingContext
     from windward.trials.records import Comparison, Recommendation
+    from windward.trials.shift import Shift
 
     Values = Mapping[str, Value]
 
@@ -57,6 +59,13 @@ class Advising(ABC):
     def forecasts(self) -> tuple[Forecaster, ...]:
         """Return how good the forecasts of each context were that have been followed by what came, in numbers and words."""
         return self.snapshot().forecasters()
+
+    def shift(self, *, level: float = LEVEL) -> Shift:
+        """Return whether the contexts that came lately are unlike those before, in numbers and words.
+
+        Look as often as you like: where nothing changes, the probability that there is ever an alarm is at most `level`.
+        """
+        return self.snapshot().shift(level)
 
     def compare(
         self,
