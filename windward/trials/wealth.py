@@ -3,8 +3,8 @@
 Each new value is ranked among all so far, ties broken by a number between 0 and 1 that has nothing to do with the values. If
 the values could have come in any other order as well, these ranks are independent and uniform, whatever the values are. So
 every bet is fair: it multiplies its stake by a factor whose mean is 1. A small stake enters each round, because nobody knows
-when the change will be. The wealth of all bets is a martingale: by Ville's inequality the probability that it is ever 1 / level is
-at most the level.
+when the change will be. The wealth of all bets is a martingale: by Ville's inequality the probability that it ever reaches
+1 / level is at most the level.
 
 A number has bets on its rank (is it higher, or lower?) and on the rank of its distance from the median (is it farther out?). A
 category has bets on each of its choices (does it come more often?). No torch here: `windward status` asks for it.
