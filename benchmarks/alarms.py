@@ -5,7 +5,7 @@
 
 Still worlds are looked at after each of 200 rounds at level 1 %; an alarm at any of these looks counts. A change comes after 50
 or after 100 rounds; the delay is the number of changed contexts up to the alarm. `--late` tells each context up to 20 rounds
-late and looks after each: then the order of the rounds is not the order in which they are known, and the guarantee has a gap.
+late and looks after each: then the order of the rounds is not that in which they are known, and the guarantee is not exact.
 """
 
 from __future__ import annotations
