@@ -69,7 +69,7 @@ def until(tab, expression):
 
 
 def advice(tab):
-    return tab.inner_text("#recommendation .do")
+    return tab.inner_text("#recommendation >> text=The first guess is")
 
 
 def test_a_study_by_hand(service, tab):
@@ -101,7 +101,7 @@ def test_a_study_by_hand(service, tab):
         tab.fill(f"#trial-{id}-value", value)
         tab.press(f"#trial-{id}-value", "Enter")
         tab.wait_for_selector(f"#trial-{id}", state="detached")
-        tab.wait_for_selector("#recommendation .do >> text=Set order")
+        tab.wait_for_selector("#recommendation >> text=The first guess is order")
         for _ in range(300):
             if advice(tab) not in said:
                 break
@@ -129,7 +129,7 @@ def test_a_result_of_another_system_appears_by_itself(service, tab):
     assert tab.input_value("#trial-0-value") == "1.2"  # what somebody types is not taken away
     study.tell(0, 3.0, context={"demand": 0.5})
     tab.wait_for_selector("#trial-0", state="detached")
-    tab.wait_for_selector("#recommendation >> text=Set order to")
+    tab.wait_for_selector("#recommendation >> text=The first guess is order")
     tab.click("#trial-1 summary")
     tab.click("#trial-1 >> text=Mark as lost")
     tab.wait_for_selector("#say >> text=Say in a few words")
@@ -173,7 +173,7 @@ def test_hostile_text_is_text(service, tab):
     enter(tab, url)
     tab.wait_for_selector(f"text={name}")
     tab.goto(f"{url}/#/study/{quote(name)}")
-    tab.wait_for_selector("#recommendation >> text=Set <img")
+    tab.wait_for_selector("#recommendation >> text=The first guess is <img")
     until(tab, "document.querySelectorAll('.plot.js-plotly-plot').length >= 4")
     assert tab.inner_text("h1") == name
     assert tab.locator("main img, main b, main i").count() == 0
@@ -211,7 +211,7 @@ def test_the_keyboard_alone(service, tab):
     reach("#trial-0-value")
     tab.keyboard.type("1.5")
     tab.keyboard.press("Enter")
-    tab.wait_for_selector("#recommendation >> text=Set order to")
+    tab.wait_for_selector("#recommendation >> text=The first guess is order")
     for control in tab.locator("input, select, textarea").all():
         named = control.evaluate("node => node.labels.length > 0 || !!node.getAttribute('aria-label')")
         assert named, control.evaluate("node => node.outerHTML")

@@ -49,6 +49,7 @@ from windward.space.space import Space
 from windward.study.study import Study
 from windward.suggest.checked import CheckedTrial, Coverage, ModelCheck
 from windward.suggest.forecasters import Forecaster
+from windward.suggest.stage import Stage
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
 from windward.trials.foretold import Forecast
 from windward.trials.reasons import Beside, Held, Reason
@@ -151,6 +152,7 @@ __all__ = [
     "Space",
     "SpaceError",
     "SqlJournal",
+    "Stage",
     "Standardize",
     "Study",
     "StudyExists",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # records of trials need neither torch nor a fit
     from windward.space import Space, Value
     from windward.suggest.checked import ModelCheck
     from windward.suggest.forecasters import Forecaster
+    from windward.suggest.stage import Stage
     from windward.trials.shift import Shift
     from windward.trials.trials import Trials
 
@@ -52,6 +53,7 @@ def recommendation(found: Recommendation) -> dict[str, Any]:
         "unknown_function": found.unknown_function,
         "unknown_contexts": found.unknown_contexts,
         "allowed_shift": found.allowed_shift,
+        "first_guess": found.first_guess,
         "beyond": [{"kind": one.kind, "name": one.name, "limit": one.limit} for one in found.beyond],
         "best_tried": None if found.best_tried is None else _judged(found.best_tried),
         "unseen": {name: list(choices) for name, choices in found.unseen.items()},
@@ -119,6 +121,11 @@ def check(found: ModelCheck) -> dict[str, Any]:
             for row in found.trials
         ],
     }
+
+
+def stage(found: Stage) -> dict[str, Any]:
+    """Return where a study stands."""
+    return {**asdict(found), "first_guess": found.first_guess, "sentences": list(found.sentences)}
 
 
 def forecaster(found: Forecaster) -> dict[str, Any]:
@@ -193,6 +200,7 @@ def status(study: Source) -> dict[str, Any]:
         **declaration(seen),
         "revision": seen.revision,
         "counts": counts(trials),
+        "stage": stage(seen.stage()),
         "pending": [trial(one, now) for one in trials.pending],
         "awaiting_context": [trial(one, now) for one in trials.awaiting_context],
         "forecasts": [forecaster(one) for one in seen.forecasters()],

@@ -119,14 +119,18 @@ def _now(study: Snapshot) -> str:
     except TrialError:
         return (
             '<section class="now none"><h2>What to do now</h2><p class="do">There is no recommendation yet.</p>'
-            f"{_warned(_changed(study))}<p>{text(basis(study.trials, study.now))}</p></section>"
+            f"{_warned(_changed(study))}{_told([*study.stage().sentences, basis(study.trials, study.now)])}</section>"
         )
     said = advised(study, found)
     warned = _warned([*said.warnings, *_doubts(study), *_changed(study)])
-    rest = "".join(f"<p>{text(line)}</p>" for line in [*said.said, *_settled(study), said.basis])
-    return (
-        f'<section class="now"><h2>What to do now</h2><p class="do">{text(said.decision)}</p>{warned}{rest}</section>'
-    )
+    head, *more = [*said.early, said.decision]
+    rest = _told([*said.said, *([] if found.first_guess else _settled(study)), said.basis])
+    kind = "now early" if found.first_guess else "now"
+    return f'<section class="{kind}"><h2>What to do now</h2><p class="do">{text(head)}</p>{_told(more)}{warned}{rest}</section>'
+
+
+def _told(lines: Iterable[str]) -> str:
+    return "".join(f"<p>{text(line)}</p>" for line in lines)
 
 
 def _warned(lines: Iterable[str]) -> str:
@@ -134,9 +138,7 @@ def _warned(lines: Iterable[str]) -> str:
 
 
 def _settled(study: Snapshot) -> list[str]:
-    """Return whether the search can stop, once the design is over: before it nothing is settled."""
-    if not study.policy.past_design(study.trials):
-        return []
+    """Return whether the search can stop."""
     found = records.settled(study, None, None)
     return [settled(found["delta"], found["probability"])]
 

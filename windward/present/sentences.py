@@ -30,10 +30,11 @@ class Advice:
     basis: str
     warnings: tuple[str, ...] = ()  # what nobody has tried or seen
     beside: str | None = None  # the status quo
+    early: tuple[str, ...] = ()  # why this is no advice yet
 
     def lines(self) -> list[str]:
         """Return the sentences in order."""
-        return [self.decision, *self.warnings, *self.said, self.basis]
+        return [*self.early, self.decision, *self.warnings, *self.said, self.basis]
 
     @property
     def said(self) -> list[str]:
@@ -52,13 +53,14 @@ def advised(study: Source, found: Recommendation) -> Advice:
     study = study.snapshot()
     objective = study.policy.reported
     return Advice(
-        f"Set {joined(found.decision)}.",
+        f"The first guess is {_named(found.decision)}." if found.first_guess else f"Set {joined(found.decision)}.",
         _value_sentence(study, objective, found),
         _interval_sentence(study, found),
         _protection_sentence(study, objective, found),
         basis(study.trials, study.now),
         tuple(warnings(found)),
         _status_quo_sentence(study, found),
+        study.stage().sentences if found.first_guess else (),
     )
 
 

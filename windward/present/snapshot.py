@@ -30,6 +30,7 @@ from windward.suggest.model_check import checked_model
 from windward.suggest.prepare import Request
 from windward.suggest.recommend import assessed, base, recommendation
 from windward.suggest.settled import gap_at, share_within
+from windward.suggest.stage import Stage, stage_of
 from windward.surrogate import Posterior
 from windward.trials.coming import Awaited
 from windward.trials.records import Comparison, Recommendation
@@ -170,6 +171,7 @@ class Snapshot:
     ) -> Recommendation:
         """Return the best decision, or an assessment of this one, in the user's words and units, beside the status quo."""
         found = recommendation(self.assessment(call, decision=decision, context=context), self.trials, decision)
+        found = replace(found, first_guess=self.stage().first_guess)
         if self.status_quo is None or dict(found.decision) == dict(self.status_quo):
             return found
         return replace(found, beside_status_quo=self.comparison(call, None, decision, context=context))
@@ -195,6 +197,10 @@ class Snapshot:
             posterior, found = checked_model(call, self.policy, self.trials, request, posterior)
             self.kept.keep_check(self.revision, posterior, found)
         return found
+
+    def stage(self) -> Stage:
+        """Return where the study stands: in its design, too early for advice, or past both."""
+        return stage_of(self.policy, self.trials, self.horizon)
 
     def forecasters(self) -> tuple[Forecaster, ...]:
         """Return how good the forecasts of each context were."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from windward.space.space import Space
     from windward.suggest.checked import ModelCheck
     from windward.suggest.forecasters import Forecaster
+    from windward.suggest.stage import Stage
     from windward.trials.coming import ComingContext
     from windward.trials.records import Comparison, Recommendation
     from windward.trials.shift import Shift
@@ -55,6 +56,10 @@ class Advising(ABC):
     def check(self) -> ModelCheck:
         """Return whether the model deserves belief: how well it predicts each result from the others."""
         return self.snapshot().check("study.check")
+
+    def stage(self) -> Stage:
+        """Return where the study stands: how many results it has, what comes next, and whether advice is a first guess."""
+        return self.snapshot().stage()
 
     def forecasts(self) -> tuple[Forecaster, ...]:
         """Return how good the forecasts of each context were that have been followed by what came, in numbers and words."""

@@ -161,7 +161,8 @@ class Recommendation:
     against a shift of the contexts; None where it guards against nothing. docs/trust.md says how often the intervals held.
 
     `beyond` says in what the decision lies far from all that was tried; `best_tried` is then the best decision among those.
-    `unseen` are declared categories of the context that have not come yet.
+    `unseen` are declared categories of the context that have not come yet. With `first_guess` so few results have come back
+    that nothing should rest on this yet: `Study.stage()` says what it takes.
 
     `contexts` are the context points it was chosen on, `reference` their weights by the context model, `adversary` the
     weights it is guarded against: for an expectation or a worst case (`Expected`, `Robust`, `CVaR`, `Minimum`) the decision
@@ -184,6 +185,7 @@ class Recommendation:
     radius: SolvedRadius | None = None  # where the contexts seen decided it: `Confidence`
     forecast: tuple[str, ...] = ()  # contexts that were forecast: it is judged by what the forecast leaves open
     beside_status_quo: Comparison | None = None  # the status quo first, this decision second
+    first_guess: bool = False
     quantiles: tuple[float, ...] = field(default=(), repr=False)  # at 1/200, 2/200, ..., 199/200
 
     def between(self, level: float) -> tuple[float, float]:

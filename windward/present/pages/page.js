@@ -1,7 +1,7 @@
 // The page of the service. Everything a user wrote goes into the page as text, never as markup.
 
 const main = document.getElementById("main");
-const state = { token: sessionStorage.getItem("token"), me: null, timer: null, view: 0 };
+const state = { token: sessionStorage.getItem("token"), me: null, timer: null, view: 0, reasons: {} };
 const LOOK_AGAIN_MS = 2000;
 
 // -- small helpers ---------------------------------------------------------------------------------------------------
@@ -340,6 +340,7 @@ function card(study, trial, changed) {
   const when = make("p", { className: "age" });
   const node = make("article", { className: "card", id }, make("h3", {}, `Trial ${trial.id}`), when,
     make("dl", {}, Object.entries(trial.decision).flatMap(([name, each]) => [make("dt", {}, name), make("dd", {}, shown(each))])),
+    state.reasons[`${study.name}/${trial.id}`] ? make("p", { className: "soft" }, state.reasons[`${study.name}/${trial.id}`]) : null,
     write ? form : null);
   node.dataset.known = JSON.stringify([trial.context, trial.value]);
   node.setAge = (fresh) => {
@@ -374,7 +375,7 @@ async function showStudy(name) {
     updateCards(fresh);
     if (fresh.revision !== revision) {
       revision = fresh.revision;
-      void updateAdvice(advice, name);
+      void updateAdvice(advice, name, fresh.stage, () => view === state.view && revision === fresh.revision);
       void updateTable(table, fresh, name);
       void updateFigures(plots, name, () => view === state.view && revision === fresh.revision);
     }
@@ -399,6 +400,7 @@ async function showStudy(name) {
     try {
       const context = known.read();
       const found = await callOnce("POST", `${api(name)}/ask`, Object.keys(context).length ? { context } : {});
+      state.reasons[`${name}/${found.id}`] = found.sentences.join(" ");
       say(`Trial ${found.id} is asked.`);
       await refresh();
       document.querySelector(`#trial-${found.id} input:not(:disabled), #trial-${found.id} select:not(:disabled)`)?.focus();
@@ -431,21 +433,35 @@ async function showStudy(name) {
   await look();
 }
 
-async function updateAdvice(place, name) {
+async function updateAdvice(place, name, stage, current) {
   place.classList.add("stale");
   let lines;
   let found = true;
   try {
     lines = (await call("GET", `${api(name)}/recommendation`)).sentences;
+    if (!current()) return;
+    if (!stage.first_guess) lines = [...lines, stage.sentences.slice(1).join(" ")];
   } catch (error) {
     if (error.status !== 409) { say(error.message, true); return; }
     found = false;
-    lines = ["There is no recommendation yet.", "Enter a value, and its context, to get one."];
+    lines = ["There is no recommendation yet.", ...stage.sentences, "Enter a value, and its context, to get one."];
   }
   place.replaceChildren(make("h2", {}, "What to do now"), make("p", { className: "do" }, lines[0]),
     ...lines.slice(1).map((line) => make("p", {}, line)));
   place.classList.remove("stale");
   place.classList.toggle("none", !found);
+  place.classList.toggle("early", found && stage.first_guess);
+  if (found && !stage.first_guess) await updateSettled(place, name, current);
+}
+
+// Whether the search can stop takes longer than the advice, so it is asked for afterwards.
+async function updateSettled(place, name, current) {
+  try {
+    const { sentences } = await call("GET", `${api(name)}/settled`);
+    if (current()) place.append(make("p", {}, sentences.join(" ")));
+  } catch (error) {
+    if (error.status !== 409 && error.status !== 422) say(error.message, true);
+  }
 }
 
 async function updateTable(place, study, name) {

@@ -48,7 +48,7 @@ def price(study: Source) -> go.Figure:
     share = radius_of_all(divergence) is not None
     x = (radii / 2 if share else radii).tolist()
     made = figure("What protection costs", _caption(seen))
-    rows = [(curves[0], seen.x, "recommended", CHOSEN, "solid")]
+    rows = [(curves[0], seen.x, seen.named, CHOSEN, "solid")]
     if not torch.allclose(seen.x, plain_best, atol=1e-3):
         rows.append((curves[1], plain_best, "best if nothing drifts", VALUE, "dash"))
     for curve, decision, name, color, dash in rows:

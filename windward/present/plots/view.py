@@ -28,6 +28,7 @@ class View:
     found: Assessment
     sign: float
     seed: int
+    early: bool = False  # so few results that the decision is a first guess
     drawn: dict[str, Tensor] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -107,6 +108,11 @@ class View:
         return self.found.policy.maximize(Acquisition(mean.value), region, generator)
 
     @property
+    def named(self) -> str:
+        """What the decision is called beside its mark."""
+        return "first guess" if self.early else "recommended"
+
+    @property
     def decision(self) -> Mapping[str, Value]:
         """The recommended decision in the user's units."""
         return self.space.decode_decision(self.x)
@@ -118,4 +124,4 @@ def view(study: Source) -> View:
     if not seen.policy.view(seen.trials).arrived:
         raise TrialError(f"study {seen.name!r}: nothing has arrived yet; there is nothing to draw.")
     found = seen.assessment("study.recommend")
-    return View(found, seen.trials.sign, seen.seed)
+    return View(found, seen.trials.sign, seen.seed, seen.stage().first_guess)

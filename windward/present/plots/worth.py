@@ -56,7 +56,7 @@ def _one(seen: View, name: str) -> go.Figure:
         made.add_trace(go.Scatter(x=shown, y=worth, line={"color": VALUE, "width": 2.5}, name=_title(seen)))
     best = seen.decision[name]
     mark = {"color": CHOSEN, "size": 13, "symbol": "star"}
-    label = f"recommended: {plain(number(best))}"
+    label = f"{seen.named}: {plain(number(best))}"
     made.add_trace(go.Scatter(x=[_label(parameter, best)], y=[seen.value], mode="markers", marker=mark, name=label))
     made.update_xaxes(title=plain(name), **_axis(parameter))
     made.update_yaxes(title=_title(seen))
@@ -90,7 +90,7 @@ def _two(seen: View, first: str, second: str) -> go.Figure:
         )
         for rows, mark, label in (
             ([trial.decision for trial in tried], {"color": QUIET, "size": 5}, "tried"),
-            ([seen.decision], {"color": "#ff5a36", "size": 13, "symbol": "star"}, "recommended"),
+            ([seen.decision], {"color": "#ff5a36", "size": 13, "symbol": "star"}, seen.named),
         ):
             made.add_trace(
                 go.Scatter(
