@@ -109,9 +109,16 @@ def best_constant(course: Course, rounds: int) -> Tensor:
     return course.constant(rounds).expand(rounds, -1)
 
 
+def drifting() -> ww.Policy:
+    """Return the default with a model whose outcomes may change with time."""
+    plain = ww.auto()
+    return replace(plain, surrogate=replace(plain.surrogate, drift="learnt"))
+
+
 METHODS: Mapping[str, Method] = {
     "default": Method(ww.auto),
     "learnt half-life": Method(learning),
+    "drift": Method(drifting),
     "time given": Method(
         ww.auto, more=lambda world: {"round": ww.Real(0, None)}, given=lambda course, turn: {"round": float(turn)}
     ),
@@ -146,6 +153,7 @@ METHODS: Mapping[str, Method] = {
 MAIN = (
     "default",
     "learnt half-life",
+    "drift",
     "time given",
     "weekday given",
     "calendar",

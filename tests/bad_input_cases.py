@@ -356,6 +356,8 @@ PARTS: list[Row] = [
     *numbers("Hyperparameters.mean", lambda v: fixed(mean=v), None),
     *numbers("Hyperparameters.amplitude", lambda v: fixed(amplitude=v), None, 0),
     *numbers("Hyperparameters.noise", lambda v: fixed(noise=v), None, 0),
+    *numbers("Hyperparameters.drift", lambda v: fixed(drift=v), 0),
+    *numbers("Hyperparameters.still", lambda v: fixed(still=v), -0.1, 1.1),
     *each(
         "Hyperparameters.length_scales",
         lambda v: fixed(length_scales=v),

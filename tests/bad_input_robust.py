@@ -274,6 +274,7 @@ OBJECTIVES: list[Row] = [
     *words("KernelDensity.half_life", lambda v: ww.KernelDensity(half_life=v), *NOT_HALF_LIVES[:3]),
     *wholes("KernelDensity.elsewhere", lambda v: ww.KernelDensity(8, v), None, -1),
     *numbers("GaussianProcess.refit", lambda v: ww.GaussianProcess(refit=v), None, -0.1),
+    *words("GaussianProcess.drift", lambda v: ww.GaussianProcess(drift=v), *NOT_HALF_LIVES),
     *words("GaussianProcess.tasks", lambda v: ww.GaussianProcess(tasks=v), 1, "yes", None, PAIR),
 ]
 

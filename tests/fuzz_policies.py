@@ -184,7 +184,8 @@ def _surrogate(chance: Random, space: Space) -> Any:
     kernel = chance.choice(("squared_exponential", "squared_exponential", "matern52"))
     refit = chance.choice((0.0, 0.05, 0.5, 5.0))
     tasks, parts = chance.random() < 0.15, kernel == "squared_exponential" and chance.random() < 0.25
-    return ww.GaussianProcess(kernel, outcome=outcome, fixed=fixed, tasks=tasks, refit=refit, parts=parts)
+    drift = chance.choice((None, None, None, 2, 25.0, "30 days", timedelta(seconds=1), None if fixed else "learnt"))
+    return ww.GaussianProcess(kernel, outcome=outcome, fixed=fixed, tasks=tasks, refit=refit, parts=parts, drift=drift)
 
 
 def _maximizer(chance: Random) -> Any:
@@ -268,6 +269,7 @@ BAD_PARTS: tuple[Callable[[], object], ...] = (
     lambda: ww.GaussianProcess("cubic"),
     lambda: ww.GaussianProcess(refit=-1.0),
     lambda: ww.GaussianProcess("matern52", parts=True),
+    lambda: ww.GaussianProcess(drift=0.0),
     lambda: ww.MultiStart(0),
     lambda: ww.MultiStart(tolerance=0.0),
     lambda: ww.OverGrid(1),

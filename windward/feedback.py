@@ -17,7 +17,7 @@ import torch
 from windward.basics import arguments
 from windward.basics.errors import ArgumentError
 from windward.basics.speech import shown
-from windward.surrogate import Believed, Start, Surrogate
+from windward.surrogate import Believed, Start, Surrogate, imagining
 from windward.trials.records import Trial
 from windward.trials.trials import Dataset, Trials
 
@@ -89,8 +89,8 @@ class Hallucinate:
     def __call__(self, trials: Trials, surrogate: Surrogate, now: datetime, start: Start) -> Believed:
         posterior = surrogate.fit(trials.dataset, start)
         waiting = trials.imaginable
-        rows = trials.decisions(waiting), trials.likely_contexts(waiting)
-        return Believed(posterior.condition(*rows), arrived=posterior, imagined=rows)
+        rows, ages = (trials.decisions(waiting), trials.likely_contexts(waiting)), trials.ages(waiting)
+        return Believed(imagining(posterior, rows, ages), arrived=posterior, imagined=rows, imagined_ages=ages)
 
 
 @dataclass(frozen=True)
@@ -140,6 +140,7 @@ class Censor:
             roles=trials.space.roles,
             floor=self.worst,
             changed=tuple(trial.changed for trial in rows),
+            ages=trials.ages(rows),
         ).to(trials.device)
 
     def censored(self, trial: Trial) -> bool:

@@ -83,24 +83,13 @@ def status(study: str | None, journal: str, as_json: bool) -> None:
     Example: windward status shop
     """
     from windward.basics.speech import ages
-    from windward.journal import studies
     from windward.present import records
     from windward.study.log import utc_now
+    from windward.trials.drifts import drift_of
     from windward.trials.shift import shift_of
 
     if study is None:
-        rows = [_line(name, journal) for name in studies(journal)]
-        if as_json:
-            echo_json(rows)
-            return
-        print_table(
-            ["study", "direction", "trials", "told", "pending", "lost", "arrived", "awaiting context"],
-            [list(row.values())[:-1] for row in rows if row["error"] is None],
-            left=["study", "direction"],
-        )
-        for row in rows:
-            if row["error"] is not None:
-                click.echo(printable(f"windward: {row['error']}"), err=True)
+        _list_all(journal, as_json=as_json)
         return
     if as_json:  # with the policy, which is made of parts
         echo_json(records.status(opened(study, journal)))
@@ -114,12 +103,32 @@ def status(study: str | None, journal: str, as_json: bool) -> None:
         say(f"  pending {trial['id']}: {listed(trial['decision'])}, asked {ages(trial['age'])} ago")
     for one in known.awaiting_context:
         say(f"  trial {one.id} has its value, {cell(one.value)}, but not its whole context")
+    if (drift := drift_of(log.history.fit_body, log.history.policy_body.get("surrogate"))) is not None:
+        say(f"  {drift.sentence}")
     if any(one.forecast for one in known):  # judging them takes torch
         for each in opened(study, journal).forecasts():
             say(f"  {' '.join(each.sentences)}")
     shift = shift_of(log.space, known.rows, log.history.seed)
     if shift.alarms:
         say(f"  {' '.join(shift.sentences)}")
+
+
+def _list_all(journal: str, *, as_json: bool) -> None:
+    """Print one line for each study of a journal, and what is wrong with those that cannot be read."""
+    from windward.journal import studies
+
+    rows = [_line(name, journal) for name in studies(journal)]
+    if as_json:
+        echo_json(rows)
+        return
+    print_table(
+        ["study", "direction", "trials", "told", "pending", "lost", "arrived", "awaiting context"],
+        [list(row.values())[:-1] for row in rows if row["error"] is None],
+        left=["study", "direction"],
+    )
+    for row in rows:
+        if row["error"] is not None:
+            click.echo(printable(f"windward: {row['error']}"), err=True)
 
 
 @click.command(short_help="List trials, as a table or CSV.")

@@ -57,6 +57,11 @@ _TIME = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(minute|hour|day|week)s?\s*")
 
 def checked_half_life(call: str, value: object) -> HalfLife:
     """Return a half-life: contexts, a length of time, `"learnt"` or None; a text such as `"30 days"` becomes a time."""
+    return checked_span(call, "half_life", value, "contexts")
+
+
+def checked_span(call: str, field: str, value: object, counted: str, *, least: float = 0.0) -> HalfLife:
+    """Return a number of what is `counted`, a length of time, `"learnt"` or None; `"30 days"` becomes a time."""
     if value is None or (isinstance(value, str) and value == "learnt"):
         return value
     if isinstance(value, timedelta):
@@ -65,13 +70,13 @@ def checked_half_life(call: str, value: object) -> HalfLife:
         found = _TIME.fullmatch(value)
         if found is None:
             raise ArgumentError(
-                f'{call}(half_life={shown(value)}): give a number of contexts, a time such as "30 days", "learnt" or None.'
+                f'{call}({field}={shown(value)}): give a number of {counted}, a time such as "30 days", "learnt" or None.'
             )
         seconds = float(found[1]) * _UNITS[found[2]]
     else:
-        return arguments.number(call, "half_life", value, low=0.0, open_low=True)
+        return arguments.number(call, field, value, low=least, open_low=least == 0.0)
     if not 1.0 <= seconds <= LONGEST:
-        raise ArgumentError(f"{call}(half_life={shown(value)}): a time must be at least a second, at most 1000 years.")
+        raise ArgumentError(f"{call}({field}={shown(value)}): a time must be at least a second, at most 1000 years.")
     return timedelta(seconds=seconds)
 
 

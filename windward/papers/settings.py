@@ -32,7 +32,7 @@ BY_MEAN = Report(objective=None, candidates="space", caution=0.0)
 
 def process(kernel: KernelName = "squared_exponential", *, tasks: bool = False) -> GaussianProcess:
     """Return the process of the published methods: hyper-parameters with BoTorch's priors, of standardised outcomes."""
-    return GaussianProcess(kernel, outcome=Standardize(), fixed=None, tasks=tasks, refit=0.05, parts=False)
+    return GaussianProcess(kernel, outcome=Standardize(), fixed=None, tasks=tasks, refit=0.05, parts=False, drift=None)
 
 
 def among_evaluated(objective: Objective | None = None) -> Report:

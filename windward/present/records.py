@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from windward.basics.codec import encode
 from windward.trials.coming import Awaited
+from windward.trials.drifts import Drift, drift_of
 from windward.trials.ledger import Ledger
 from windward.trials.reasons import Reason
 from windward.trials.records import Comparison, Recommendation, Suggestion, Trial
@@ -58,12 +59,18 @@ def recommendation(found: Recommendation) -> dict[str, Any]:
         "best_tried": None if found.best_tried is None else _judged(found.best_tried),
         "unseen": {name: list(choices) for name, choices in found.unseen.items()},
         "radius": None if found.radius is None else asdict(found.radius),
+        "drift": drift(found.drift),
         "forecast": list(found.forecast),
         "beside_status_quo": None if found.beside_status_quo is None else comparison(found.beside_status_quo),
         "contexts": [dict(context) for context in found.contexts],
         "reference": list(found.reference),
         "adversary": list(found.adversary),
     }
+
+
+def drift(found: Drift | None) -> dict[str, Any] | None:
+    """Return whether outcomes change with time, in numbers and in words; None where nobody asked."""
+    return None if found is None else {**asdict(found), "sentence": found.sentence}
 
 
 def comparison(found: Comparison) -> dict[str, Any]:
@@ -205,6 +212,7 @@ def status(study: Source) -> dict[str, Any]:
         "awaiting_context": [trial(one, now) for one in trials.awaiting_context],
         "forecasts": [forecaster(one) for one in seen.forecasters()],
         "shift": shift(seen.shift()),
+        "drift": drift(drift_of(seen.fit, encode(seen.policy)["surrogate"])),
     }
 
 

@@ -31,6 +31,7 @@ class Advice:
     warnings: tuple[str, ...] = ()  # what nobody has tried or seen
     beside: str | None = None  # the status quo
     early: tuple[str, ...] = ()  # why this is no advice yet
+    drift: str | None = None  # whether outcomes change with time
 
     def lines(self) -> list[str]:
         """Return the sentences in order."""
@@ -39,8 +40,8 @@ class Advice:
     @property
     def said(self) -> list[str]:
         """What is said of the decision itself."""
-        beside = [] if self.beside is None else [self.beside]
-        return [self.value, self.interval, *beside, self.protection]
+        more = [each for each in (self.beside, self.drift) if each is not None]
+        return [self.value, self.interval, *more, self.protection]
 
 
 def advice(study: Source, found: Recommendation) -> list[str]:
@@ -61,6 +62,7 @@ def advised(study: Source, found: Recommendation) -> Advice:
         tuple(warnings(found)),
         _status_quo_sentence(study, found),
         study.stage().sentences if found.first_guess else (),
+        None if found.drift is None else found.drift.sentence,
     )
 
 

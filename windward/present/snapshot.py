@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
 
@@ -126,6 +126,7 @@ class Snapshot:
     memory: int
     status_quo: Mapping[str, Value] | None = None  # what is done without the study
     horizon: int | None = None  # trials that the study is meant to have
+    fit: Any = None  # what the last suggestion's fit found, as plain data
     kept: Kept = field(repr=False, kw_only=True)
     events: Callable[[], Sequence[Event]] = field(repr=False, kw_only=True)  # the log, read when it is needed
 

@@ -26,6 +26,7 @@ def snapshot_of(log: Log, policy: Policy, trials: Trials, memory: int, kept: Kep
         memory=memory,
         status_quo=None if history.status_quo is None else dict(history.status_quo),
         horizon=history.horizon,
+        fit=history.fit_body,
         kept=kept,
         events=partial(_events, log, history.study, history.birth, history.head),
     )

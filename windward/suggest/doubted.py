@@ -9,7 +9,7 @@ import torch
 from windward.beliefs.beliefs import Doubtful
 from windward.objectives.situation import Situation
 from windward.policy import Policy
-from windward.surrogate import Doubting, Posterior
+from windward.surrogate import Doubting, Posterior, imagining
 
 
 def doubted(policy: Policy, situation: Situation, generator: torch.Generator) -> Situation:
@@ -25,5 +25,5 @@ def doubted(policy: Policy, situation: Situation, generator: torch.Generator) ->
     data = policy.feedback.dataset(situation.trials)
     plausible: tuple[Posterior, ...] = policy.surrogate.nearby(data, fitted, policy.belief.doubts, generator)
     if believed.imagined is not None:
-        plausible = tuple(one.condition(*believed.imagined) for one in plausible)
+        plausible = tuple(imagining(one, believed.imagined, believed.imagined_ages) for one in plausible)
     return replace(situation, plausible=plausible)

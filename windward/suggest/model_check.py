@@ -17,15 +17,16 @@ from windward.basics import streams
 from windward.basics.errors import IncompatibleError, TrialError
 from windward.basics.speech import counted, number, shown
 from windward.policy import SAMPLES, Policy
-from windward.space import Value, sectioned
+from windward.space import Space, Value, sectioned
 from windward.suggest.baselines import constant_left_out, plane_left_out
 from windward.suggest.checked import LEVEL, RANGE, CheckedTrial, Coverage, ModelCheck, edge
 from windward.suggest.outliers import outliers
 from windward.suggest.predictions import Predictions
 from windward.suggest.prepare import Request, check_memory
 from windward.suggest.rank_tests import by_group, by_number
-from windward.surrogate import Doubting, LeavingOut, Posterior
-from windward.trials.trials import Trials
+from windward.surrogate import Doubting, Forgetting, LeavingOut, Posterior
+from windward.trials.records import Trial
+from windward.trials.trials import Dataset, Trials
 
 # Results below which nothing can be said: the ranges of a few results tell nothing of one another.
 LEAST = 8
@@ -62,15 +63,16 @@ def model_check(policy: Policy, seen: Trials, posterior: Posterior, generator: t
     nearby: Sequence[Posterior] = (posterior,)
     if isinstance(policy.surrogate, Doubting):
         nearby = policy.surrogate.nearby(seen.dataset, posterior, DRAWS, generator)
+    data, arrived = _held(policy, seen, posterior)
     parts = [_require_leaving(policy, each).left_out() for each in nearby]
-    found = Predictions.of(parts, scaled=len(parts) > 1 and bool(seen.dataset.noise.isnan().all()))
-    columns = torch.cat([seen.dataset.x, seen.dataset.c], dim=1).cpu()
+    found = Predictions.of(parts, scaled=len(parts) > 1 and bool(data.noise.isnan().all()))
+    columns = torch.cat([data.x, data.c], dim=1).cpu()
     constant = Predictions.of([constant_left_out(found.observed)], scaled=True)
     plane = Predictions.of([plane_left_out(columns, found.observed)], scaled=True)
-    far = outliers(policy.surrogate, seen.dataset, posterior, LEVEL, generator)
+    far = outliers(policy.surrogate, data, posterior, LEVEL, generator)
     sizes = found.residuals.abs()
     return ModelCheck(
-        trials=_rows(seen, found),
+        trials=_rows(arrived, seen.sign, found),
         coverage=tuple(Coverage(level, int((sizes <= edge(level)).sum()), level * len(sizes)) for level in RANGES),
         explained=_explained(found, constant, ~far),
         explained_linear=_explained(plane, constant, ~far),
@@ -78,8 +80,8 @@ def model_check(policy: Policy, seen: Trials, posterior: Posterior, generator: t
         log_score=float(found.log_scores.mean()),
         log_score_constant=float(constant.log_scores.mean()),
         log_score_linear=float(plane.log_scores.mean()),
-        outliers=tuple(sorted(trial.id for trial, out in zip(seen.arrived, far.tolist(), strict=True) if out)),
-        noise_depends_on=_dependences(seen, sizes.numpy()),
+        outliers=tuple(sorted(trial.id for trial, out in zip(arrived, far.tolist(), strict=True) if out)),
+        noise_depends_on=_dependences(seen.space, arrived, sizes.numpy()),
     )
 
 
@@ -108,14 +110,28 @@ def _require_leaving(policy: Policy, posterior: Posterior) -> LeavingOut:
     return posterior
 
 
-def _rows(seen: Trials, found: Predictions) -> tuple[CheckedTrial, ...]:
+def _held(policy: Policy, seen: Trials, posterior: Posterior) -> tuple[Dataset, tuple[Trial, ...]]:
+    """Return the results that the posterior holds: all but those that a surrogate leaves out because they are old."""
+    if not isinstance(policy.surrogate, Forgetting):
+        return seen.dataset, seen.arrived
+    places = policy.surrogate.recent(seen.dataset, posterior)
+    if len(places) == len(seen.arrived):
+        return seen.dataset, seen.arrived
+    if len(places) < LEAST:
+        raise TrialError(
+            f"study.check: of {counted(len(seen.arrived), 'result')} {len(places)} are recent enough to tell of now; a check "
+            f"of the model needs at least {LEAST}. Tell {LEAST - len(places)} more, or use a longer drift."
+        )
+    return seen.dataset.at(places.to(seen.device)), tuple(seen.arrived[place] for place in places.tolist())
+
+
+def _rows(arrived: Sequence[Trial], sign: float, found: Predictions) -> tuple[CheckedTrial, ...]:
     """Return the results beside their predictions, by id, in the user's units."""
-    sign = seen.sign
     ends = [sign * found.quantile(0.5 + side * 0.5 * RANGE) for side in (-1.0, 1.0)]
     columns = (sign * found.mean, *torch.stack(ends).sort(0).values, sign * found.residuals)
     rows = [
         CheckedTrial(trial.id, float(trial.value or 0.0), *numbers)
-        for trial, numbers in zip(seen.arrived, torch.stack(columns, dim=1).tolist(), strict=True)
+        for trial, numbers in zip(arrived, torch.stack(columns, dim=1).tolist(), strict=True)
     ]
     return tuple(sorted(rows, key=lambda row: row.id))
 
@@ -135,15 +151,17 @@ def _agree(found: Predictions, rows: Tensor) -> bool:
     return slope > 0.0 and 0.5 * chance < LEVEL
 
 
-def _dependences(seen: Trials, sizes: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> dict[str, Value]:
+def _dependences(
+    space: Space, arrived: Sequence[Trial], sizes: np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+) -> dict[str, Value]:
     """Return with which decisions and contexts the sizes of residuals vary beyond chance, and where they are large."""
-    parameters = [("decision", *each) for each in seen.space.decision.items()]
-    parameters += [("context", *each) for each in seen.space.context.items()]
+    parameters = [("decision", *each) for each in space.decision.items()]
+    parameters += [("context", *each) for each in space.context.items()]
     found: dict[str, Value] = {}
     for role, name, parameter in parameters:
-        values = [getattr(trial, role)[name] for trial in seen.arrived]
-        if name in seen.space.circles and role == "context":
-            labels, sections = sectioned(parameter, seen.space.circles[name], values)
+        values = [getattr(trial, role)[name] for trial in arrived]
+        if name in space.circles and role == "context":
+            labels, sections = sectioned(parameter, space.circles[name], values)
             group, chance = by_group(sizes, np.array(sections, dtype=np.int64))
             where: Value = "" if group is None else labels[group]
         elif parameter.choices:

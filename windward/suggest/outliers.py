@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from windward.suggest.predictions import Predictions, studentized
-from windward.surrogate import Doubting, LeavingOut, Posterior, Start, Surrogate
+from windward.surrogate import Aging, Doubting, LeavingOut, Posterior, Start, Surrogate
 from windward.trials.trials import Dataset
 
 # The largest share of results that can be outliers: what is more common is how results are.
@@ -62,7 +62,10 @@ def _unseen(posteriors: tuple[Posterior, ...], row: Dataset) -> float:
     """Return the chance of a result at least as far from the mixture of these posteriors' predictions, none of which saw it."""
     parts = []
     for each in posteriors:
-        seeing = each.condition(row.x, row.c, row.y)
+        if row.ages is not None and isinstance(each, Aging):
+            seeing = each.condition_at(row.x, row.c, row.ages, row.y)
+        else:
+            seeing = each.condition(row.x, row.c, row.y)
         assert isinstance(seeing, LeavingOut)
         left = seeing.left_out()
         parts.append(left._replace(observed=left.observed[-1:], mean=left.mean[-1:], std=left.std[-1:]))
@@ -79,5 +82,4 @@ def _chance(residual: float, freedom: int) -> float:
 
 def _rows(data: Dataset, kept: Tensor) -> Dataset:
     """Return some rows of the data, to be factorised at once."""
-    places = kept.to(data.y.device)
-    return replace(data, x=data.x[places], c=data.c[places], y=data.y[places], noise=data.noise[places], changed=None)
+    return replace(data, changed=None).at(kept.to(data.y.device))

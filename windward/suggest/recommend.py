@@ -14,7 +14,8 @@ from windward.space import Value
 from windward.suggest.assess import Assessment, Base, assess, base_of
 from windward.suggest.prepare import Request
 from windward.suggest.tried import best_tried, beyond_tried
-from windward.surrogate import Posterior
+from windward.surrogate import Drifting, Posterior
+from windward.trials.drifts import Drift
 from windward.trials.records import Recommendation, SolvedRadius
 from windward.trials.trials import Trials
 
@@ -58,6 +59,7 @@ def _said(found: Assessment, trials: Trials, decision: Values | None = None) -> 
         allowed_shift=_allowed_shift(found),
         unseen=_unseen(found),
         radius=_radius(found),
+        drift=_drift(found),
         forecast=tuple(found.situation.forecasts),
         quantiles=quantiles,
         contexts=tuple(seen.decode_context(point) for point in found.contexts.points),
@@ -79,6 +81,12 @@ def _radius(found: Assessment) -> SolvedRadius | None:
     if solved is None:
         return None
     return SolvedRadius(solved.radius, solved.confidence.level, found.situation.seen, solved.how)
+
+
+def _drift(found: Assessment) -> Drift | None:
+    """Return whether outcomes change with time, where the model looked."""
+    posterior = found.situation.posterior
+    return posterior.drift if isinstance(posterior, Drifting) else None
 
 
 def _unseen(found: Assessment) -> dict[str, tuple[Value, ...]]:

@@ -1,5 +1,6 @@
 """The exact Gaussian process: `GaussianProcess` fits, `GaussianPosterior` is what it returns."""
 
+from windward.surrogate.drift import Drifting
 from windward.surrogate.fit import GaussianProcess
 from windward.surrogate.hyperparameters import Hyperparameters
 from windward.surrogate.left_out import LeavingOut, LeftOut
@@ -8,11 +9,13 @@ from windward.surrogate.of_contexts import StatingKernel, kernel_of_contexts
 from windward.surrogate.paths import Path
 from windward.surrogate.posterior import GaussianPosterior
 from windward.surrogate.protocol import (
+    Aging,
     Averaged,
     Believed,
     Comparing,
     Doubting,
     Drafting,
+    Forgetting,
     JointlyAveraged,
     Posterior,
     SampledFunction,
@@ -21,6 +24,7 @@ from windward.surrogate.protocol import (
     Surrogate,
     Weighing,
     Widening,
+    imagining,
 )
 from windward.surrogate.scaling import SoftClip, Standardize, Unscaled
 
@@ -29,11 +33,14 @@ PARTS: tuple[type, ...] = (GaussianProcess, Hyperparameters, SoftClip, Standardi
 
 __all__ = [
     "PARTS",
+    "Aging",
     "Averaged",
     "Believed",
     "Comparing",
     "Doubting",
     "Drafting",
+    "Drifting",
+    "Forgetting",
     "GaussianPosterior",
     "GaussianProcess",
     "Hyperparameters",
@@ -53,5 +60,6 @@ __all__ = [
     "Unscaled",
     "Weighing",
     "Widening",
+    "imagining",
     "kernel_of_contexts",
 ]

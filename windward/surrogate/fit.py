@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -11,7 +13,9 @@ from windward.basics import arguments
 from windward.basics.budget import Need, Sizes
 from windward.basics.errors import ArgumentError, SolverError
 from windward.basics.speech import shown
+from windward.contexts.memory import HalfLife, checked_span
 from windward.space import Roles
+from windward.surrogate.drift import LENGTHS, WINDOW, Fading, chances, newest, of_now
 from windward.surrogate.hyperparameters import Hyperparameters
 from windward.surrogate.kernel import KERNELS, KernelName, product_value, squared_distances
 from windward.surrogate.likelihood import MANY, Likelihood
@@ -20,6 +24,7 @@ from windward.surrogate.needs import posterior_needs
 from windward.surrogate.posterior import GaussianPosterior
 from windward.surrogate.protocol import NO_START, Start
 from windward.surrogate.scaling import Scaling, Standardize
+from windward.trials.drifts import Unit
 from windward.trials.trials import Dataset
 
 # The share by which observations must grow before a new search. Over four problems neither 5 nor 10 % costs regret that
@@ -43,7 +48,10 @@ class GaussianProcess:
     observations must grow before hyper-parameters are searched again; in between, new rows extend the factor. `parts=True`
     adds a part in the decisions alone and one in the contexts alone to the squared exponential, with fitted shares: what a
     context does to every decision alike is then no noise, and what a decision does in every context alike is not averaged out.
-    Without contexts it changes nothing.
+    Without contexts it changes nothing. `drift` is for a function that changes with time: f now and f that many trials ago,
+    or that much time ago (a timedelta, or a text such as `"30 days"`), have a correlation of 1 / e. `"learnt"` chooses among
+    never and 100, 50, 25 and 12 trials by what the data say; None says that f stands still. Results older than four times that
+    are left out, and every answer is about the coming trial.
 
     >>> GaussianProcess(kernel="matern52").kernel
     'matern52'
@@ -55,12 +63,15 @@ class GaussianProcess:
     tasks: bool = field(default=False, kw_only=True)
     refit: float = field(default=REFIT, kw_only=True)
     parts: bool = field(default=False, kw_only=True)
+    drift: HalfLife = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         arguments.choice("GaussianProcess", "kernel", self.kernel, KERNELS)
         arguments.flag("GaussianProcess", "tasks", self.tasks)
         arguments.number("GaussianProcess", "refit", self.refit, low=0.0)
         arguments.flag("GaussianProcess", "parts", self.parts)
+        drift = checked_span("GaussianProcess", "drift", self.drift, "trials", least=1.0)
+        object.__setattr__(self, "drift", drift)
         if self.parts and self.kernel != "squared_exponential":
             raise ArgumentError(
                 f'GaussianProcess(kernel="{self.kernel}", parts=True): a kernel has parts where it is a product over decisions '
@@ -72,6 +83,11 @@ class GaussianProcess:
             )
         if self.fixed is not None:
             check_hyperparameters(self.fixed)
+            if self.drift == "learnt":
+                raise ArgumentError(
+                    'GaussianProcess(fixed=..., drift="learnt"): a drift is learnt together with the other hyper-parameters; '
+                    "give drift a number of trials, a time or None, or leave out fixed."
+                )
             if self.fixed.shares and self.kernel != "squared_exponential":
                 raise ArgumentError(
                     f"GaussianProcess(fixed=Hyperparameters(shares={shown(self.fixed.shares)})): a kernel has shares where it "
@@ -80,7 +96,7 @@ class GaussianProcess:
 
     def cost(self, sizes: Sizes) -> list[Need]:
         """Return what the matrices of a fit, of its predictions and of its samples take; see `posterior_needs`."""
-        return posterior_needs(self.kernel, sizes, parts=self.parts)
+        return posterior_needs(self.kernel, sizes, parts=self.parts, drift=self.drift is not None)
 
     def fit(self, data: Dataset, start: Start = NO_START) -> GaussianPosterior:
         """Return the posterior at the most probable hyper-parameters, searched from the prior's mode and from `start`.
@@ -90,6 +106,8 @@ class GaussianProcess:
         if not start.keep or start.hyperparameters is None:
             return self.at(data, self.fitted(data, start.hyperparameters))
         previous = start.previous if isinstance(start.previous, GaussianPosterior) else None
+        if start.hyperparameters.drift is not None:  # every row grows older with each trial: no factor can grow
+            return self.at(data, start.hyperparameters)
         return self.grown(data, start.hyperparameters, start.fitted, previous)
 
     def check(self, roles: Roles) -> None:
@@ -101,10 +119,69 @@ class GaussianProcess:
     def fitted(self, data: Dataset, start: Hyperparameters | None = None) -> Hyperparameters:
         """Return the hyper-parameters that `fit` would use."""
         if self.fixed is not None:
-            return self.fixed
+            return replace(self.fixed, drift=self._length) if self.drift is not None else self.fixed
         if start is not None:
             check_hyperparameters(start)
-        problem = self.likelihood(data)
+        if self.drift == "learnt":
+            return self._learnt(data, start)
+        return self._searched(data, self._length, start)
+
+    @property
+    def _length(self) -> float | None:
+        """The length of the drift that was given, in trials or days."""
+        return (
+            self.drift.total_seconds() / 86400.0
+            if isinstance(self.drift, timedelta)
+            else cast(float | None, self.drift)
+        )
+
+    def _learnt(self, data: Dataset, start: Hyperparameters | None) -> Hyperparameters:
+        """Return the hyper-parameters with the most probable length of the drift, "never" among them: see `drift.py`."""
+        plain = self._searched(data, None, start if start is not None and start.drift is None else None)
+        if len(data.y) < 2:
+            return plain
+        rows = data if len(data.y) <= WINDOW else data.at(newest(data, WINDOW))
+        problem = self.likelihood(rows)
+        found = [plain if rows is data else problem.search([plain])]
+        densities = [problem.density(found[0])]
+        for length in LENGTHS:  # each also begins where the one before ended: they are often near to each other
+            problem = self.likelihood(rows, length)
+            mode, *others = problem.layout.starts()
+            starts = [found[-1], mode]
+            if start is None or not problem.layout.fits(start):
+                starts += others
+            elif start.drift == length:
+                starts.append(start)
+            found.append(problem.search(starts))
+            densities.append(problem.density(found[-1]))
+        each = chances(densities)
+        best = max(range(len(each)), key=lambda place: each[place])
+        if best == 0:
+            return replace(plain, still=each[0])
+        length = LENGTHS[best - 1]
+        whole = (
+            found[best] if len(self._near(data, length).y) == len(rows.y) else self._searched(data, length, found[best])
+        )
+        return replace(whole, drift=length, still=each[0])
+
+    def _near(self, data: Dataset, length: float | None) -> Dataset:
+        """Return the rows that are near enough in time."""
+        if length is None or len(data.y) == 0:
+            return data
+        kept = Fading.of(data.ages, length, self._unit).kept
+        return data if len(kept) == len(data.y) else data.at(kept)
+
+    @property
+    def _unit(self) -> Unit:
+        return "days" if isinstance(self.drift, timedelta) else "trials"
+
+    def _searched(self, data: Dataset, length: float | None, start: Hyperparameters | None) -> Hyperparameters:
+        """Return the most probable hyper-parameters of a function that changes with this length, or stands still."""
+        found = self._climbed(self._near(data, length), length, start)
+        return found if length is None else replace(found, drift=length)
+
+    def _climbed(self, data: Dataset, length: float | None, start: Hyperparameters | None) -> Hyperparameters:
+        problem = self.likelihood(data, length)
         mode, *others = problem.layout.starts()
         if len(data.y) < 2:
             return mode
@@ -120,7 +197,8 @@ class GaussianProcess:
         Fixed ones are not searched, but the factor and the units of contexts are made anew as often.
         """
         known = len(data.y) if data.changed is None else sum(event <= fitted for event in data.changed)
-        return len(data.y) - known > self.refit * known
+        tell = known if self.drift is None else min(known, WINDOW)  # more rows say no more of now
+        return len(data.y) - known > self.refit * tell
 
     def grown(
         self, data: Dataset, hyperparameters: Hyperparameters, fitted: int, previous: GaussianPosterior | None = None
@@ -151,13 +229,16 @@ class GaussianProcess:
         """Return the posterior with these hyper-parameters, nothing fitted."""
         if data.floor is not None and hyperparameters.mean != 0.0:
             hyperparameters = replace(hyperparameters, mean=0.0)  # the floor is the prior mean
-        problem = self.likelihood(data)
+        data = self._near(data, hyperparameters.drift)
+        problem = self.likelihood(data, hyperparameters.drift)
         inputs = problem.inputs(hyperparameters)
         zx, zc = inputs.x(data.x), inputs.c(data.c)
         sx, sc = squared_distances(zx, zx), squared_distances(zc, zc)
         noise = problem.noise(hyperparameters.noise)
         k = product_value(self.kernel, sx.fill_diagonal_(0.0), sc.fill_diagonal_(0.0), hyperparameters.shares)
         covariance = hyperparameters.amplitude * k
+        if problem.fading is not None:
+            covariance *= problem.fading.together
         covariance.diagonal().add_(noise)
         factor, failed = torch.linalg.cholesky_ex(covariance)
         if int(failed):
@@ -168,7 +249,7 @@ class GaussianProcess:
         eye = torch.eye(len(factor), dtype=factor.dtype, device=factor.device)
         inverse = torch.linalg.solve_triangular(factor, eye, upper=False)
         alpha = inverse.T @ (inverse @ (problem.y - hyperparameters.mean))
-        return GaussianPosterior(
+        posterior = GaussianPosterior(
             self.kernel,
             hyperparameters,
             inputs,
@@ -183,6 +264,13 @@ class GaussianProcess:
             len(data.y),
             held=not problem.centred,
         )
+        return posterior if problem.fading is None else of_now(posterior, problem.fading)
+
+    def recent(self, data: Dataset, posterior: GaussianPosterior) -> Tensor:
+        """Return the places of the rows that a posterior of these data holds: all but those that are too old."""
+        if posterior.fading is None:
+            return torch.arange(len(data.y))
+        return Fading.of(data.ages, posterior.fading.length, posterior.fading.unit).kept.cpu()
 
     def nearby(
         self, data: Dataset, posterior: GaussianPosterior, count: int, generator: torch.Generator
@@ -193,7 +281,8 @@ class GaussianProcess:
         """
         if self.fixed is not None:
             return (posterior,)
-        problem = self.likelihood(data)
+        length = posterior.hyperparameters.drift
+        problem = self.likelihood(self._near(data, length), length)
         return posteriors_at(problem, draws(problem, posterior.hyperparameters, count, generator))
 
     def _context_groups(self, data: Dataset) -> tuple[int, ...]:
@@ -213,8 +302,8 @@ class GaussianProcess:
             first.add(group)
         return tuple(renamed)
 
-    def likelihood(self, data: Dataset) -> Likelihood:
-        """Return the marginal likelihood of these data as a function of the hyper-parameters."""
+    def likelihood(self, data: Dataset, drift: float | None = None) -> Likelihood:
+        """Return the marginal likelihood of these data as a function of the hyper-parameters, for a length of the drift."""
         scaled = self.outcome.scaled(data.y, data.floor)
         x_unit = torch.tensor(data.roles.x_scales, dtype=data.x.dtype, device=data.x.device)
         c_origin, c_unit = _context_units(data)
@@ -232,6 +321,7 @@ class GaussianProcess:
             scaled.scale,
             data.floor is None and not isinstance(self.fixed, Hyperparameters),
             self.parts and data.x.shape[1] > 0 and data.c.shape[1] > 0,
+            None if drift is None or len(data.y) == 0 else Fading.of(data.ages, drift, self._unit),
         )
 
 
@@ -272,5 +362,9 @@ def check_hyperparameters(fixed: Hyperparameters) -> None:
         raise ArgumentError(
             f"{call}(shares={shown(fixed.shares)}): give two numbers, for decisions and for contexts, or () for none."
         )
+    if fixed.drift is not None:
+        arguments.number(call, "drift", fixed.drift, low=0.0, open_low=True)
+    if fixed.still is not None:
+        arguments.number(call, "still", fixed.still, low=0.0, high=1.0)
     for share in fixed.shares:
         arguments.number(call, "shares", share, low=0.0, high=1.0)

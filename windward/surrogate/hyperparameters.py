@@ -16,7 +16,8 @@ class Hyperparameters:
     """Constant mean, length-scale per parameter, amplitude (signal variance) and noise variance, standardised.
 
     `shares` are those of the kernel's two factors, decisions' and contexts', that are the same everywhere; none where the
-    kernel is a plain product.
+    kernel is a plain product. `drift` is the length of the drift of a function that changes, in trials, or in days where the
+    surrogate was given a time; None where it stands still. `still` is the probability that it does, where it was learnt.
     """
 
     mean: float
@@ -24,6 +25,8 @@ class Hyperparameters:
     amplitude: float
     noise: float
     shares: tuple[float, ...] = ()
+    drift: float | None = None
+    still: float | None = None
 
     @property
     def x_share(self) -> float:

@@ -29,6 +29,7 @@ from torch import Tensor
 
 from windward.basics.errors import IncompatibleError, SolverError
 from windward.search.bfgs import Array, minimize_rows
+from windward.surrogate.drift import Fading
 from windward.surrogate.hyperparameters import FARTHEST, Hyperparameters, Inputs
 from windward.surrogate.kernel import KernelName, kernel_slope, kernel_value
 from windward.surrogate.parts import parted, parted_value
@@ -73,6 +74,7 @@ class Likelihood:
     scale: float
     centred: bool  # whether the constant mean is profiled or held at zero
     parts: bool = False  # whether the kernel has parts in decisions alone and in contexts alone
+    fading: Fading | None = None  # how the function changes with time, and the rows' ages
 
     @cached_property
     def parameters(self) -> int:
@@ -113,6 +115,7 @@ class Likelihood:
             inputs_in_units=self.inputs_in_units[rows],
             y=self.y[rows],
             given_noise=self.given_noise[rows],
+            fading=None if self.fading is None else replace(self.fading, ages=self.fading.ages[rows]),
         )
 
     def inputs(self, hyperparameters: Hyperparameters) -> Inputs:
@@ -187,10 +190,22 @@ class Likelihood:
     ) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
         """Return the kernel, its slopes in the squared distance of each of `_sides`, and its derivatives in the logits."""
         s = [own_squared_distances(*side) for side in zip(self._sides(z), self._sides(squares), strict=True)]
+        slopes: tuple[Tensor, ...]
+        by_logit: tuple[Tensor, ...]
         if self.parts:
-            return parted(self.kernel, s[0], s[1], self.layout.shares(thetas))
-        k = kernel_value(self.kernel, s[0])
-        return k, (kernel_slope(self.kernel, s[0], k),), ()
+            k, slopes, by_logit = parted(self.kernel, s[0], s[1], self.layout.shares(thetas))
+        else:
+            k = kernel_value(self.kernel, s[0])
+            slopes, by_logit = (kernel_slope(self.kernel, s[0], k),), ()
+        if self._together is not None:  # a factor of all of them
+            for each in (k, *slopes, *by_logit):
+                each.mul_(self._together)
+        return k, slopes, by_logit
+
+    @cached_property
+    def _together(self) -> Tensor | None:
+        """The correlations of the rows' rounds, `"n n"`; None where the function stands still."""
+        return None if self.fading is None else self.fading.together
 
     @property
     def scales(self) -> bool:
@@ -215,7 +230,12 @@ class Likelihood:
     def values(self, z: Tensor, shares: Array) -> Tensor:
         """Return the kernel between scaled inputs `"b n D"`, with the shares of its parts where it has them; `"b n n"`."""
         s = [own_squared_distances(side, side.square()) for side in self._sides(z)]
-        return parted_value(self.kernel, s[0], s[1], shares) if self.parts else kernel_value(self.kernel, s[0])
+        k = parted_value(self.kernel, s[0], s[1], shares) if self.parts else kernel_value(self.kernel, s[0])
+        return k if self._together is None else k.mul_(self._together)
+
+    def density(self, hyperparameters: Hyperparameters) -> float:
+        """Return the log density at these hyper-parameters, priors included, the constant mean at its best."""
+        return float(self.values_and_gradients(self.layout.thetas([hyperparameters]))[0][0])
 
     def log_prior(self, thetas: Array) -> Array:
         """Return the log prior density of theta itself, up to a constant; `"b"`."""

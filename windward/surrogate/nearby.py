@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from windward.search.bfgs import Array
+from windward.surrogate.drift import of_now
 from windward.surrogate.hyperparameters import FARTHEST, Hyperparameters
 from windward.surrogate.likelihood import Likelihood, Moments
 from windward.surrogate.posterior import GaussianPosterior
@@ -65,10 +66,12 @@ def draws(
     spread = (amplitude / found.ones).sqrt() if problem.centred else torch.zeros_like(amplitude)
     mean = found.mean + spread * _even_normals(count, generator)
     thetas = proposals.clipped[chosen.numpy()]
-    return [
+    drawn = [
         problem.layout.hyperparameters(row, float(m), float(a))
         for m, a, row in zip(mean, amplitude, thetas, strict=True)
     ]
+    # How f changes is not drawn: it is the most probable one.
+    return [replace(one, drift=fitted.drift, still=fitted.still) for one in drawn] if fitted.drift else drawn
 
 
 def posteriors_at(problem: Likelihood, found: Sequence[Hyperparameters]) -> tuple[GaussianPosterior, ...]:
@@ -88,7 +91,7 @@ def posteriors_at(problem: Likelihood, found: Sequence[Hyperparameters]) -> tupl
     inverse = torch.linalg.solve_triangular(factor, eye.expand_as(factor), upper=False)
     means = torch.tensor([one.mean for one in found], dtype=torch.float64).to(problem.y)
     alpha = (inverse.mT @ (inverse @ (problem.y - means[:, None])[:, :, None]))[:, :, 0]
-    return tuple(
+    posteriors = (
         GaussianPosterior(
             problem.kernel,
             one,
@@ -106,6 +109,7 @@ def posteriors_at(problem: Likelihood, found: Sequence[Hyperparameters]) -> tupl
         )
         for place, one in enumerate(found)
     )
+    return tuple(posteriors if problem.fading is None else (of_now(one, problem.fading) for one in posteriors))
 
 
 class _Proposals(NamedTuple):

@@ -17,13 +17,13 @@ STARTS = 8
 COPIES: dict[KernelName, int] = {"squared_exponential": 1, "matern52": 15}
 
 
-# Matrices of observations by observations that a fit holds, and one by a kernel with parts.
-MATRICES, WITH_PARTS = 7, 21
+# Matrices of observations by observations that a fit holds, one by a kernel with parts, and what a drift adds.
+MATRICES, WITH_PARTS, WITH_DRIFT = 7, 21, 2
 
 
-def posterior_needs(kernel: KernelName, sizes: Sizes, *, parts: bool = False) -> list[Need]:
+def posterior_needs(kernel: KernelName, sizes: Sizes, *, parts: bool = False, drift: bool = False) -> list[Need]:
     """Return what a fit, its predictions at every context and, where they are drawn, its paths and samples take."""
-    held = WITH_PARTS if parts else MATRICES
+    held = (WITH_PARTS if parts else MATRICES) + WITH_DRIFT * drift
     n, points, observations = sizes.observations, f"{sizes.points:,} contexts", f"{sizes.observations:,} observations"
     rows = 1 + (sizes.columns if sizes.slopes else 0)
     needs = [

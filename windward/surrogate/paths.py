@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from windward.surrogate.drift import disturbed
 from windward.surrogate.kernel import kernel_value, slope_value, squared_distances
 from windward.surrogate.marginals import BLOCK, LARGE_BLOCK
 
@@ -218,7 +219,7 @@ def draw_path(posterior: GaussianPosterior, generator: torch.Generator, features
     amplitude = posterior.hyperparameters.amplitude
     weights = normal(features) * math.sqrt(2.0 * amplitude / features)
     path = Path(posterior, frequencies[:, :d], frequencies[:, d:], phases, weights, posterior.alpha)
-    noise = normal(posterior.size) * posterior.noise.sqrt()
-    disturbed = posterior.inverse @ (path.prior_at_pairs(posterior.zx, posterior.zc) + noise)
-    correction = posterior.alpha - posterior.inverse.T @ disturbed
+    noise = disturbed(posterior, normal(posterior.size))
+    whitened = posterior.inverse @ (path.prior_at_pairs(posterior.zx, posterior.zc) + noise)
+    correction = posterior.alpha - posterior.inverse.T @ whitened
     return Path(posterior, path.x_frequencies, path.c_frequencies, phases, weights, correction)

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from windward.contexts import Contexts
 from windward.surrogate.averages import average_marginals, averages, weighted_deviation
+from windward.surrogate.drift import Fading
 from windward.surrogate.factors import extend_factor
 from windward.surrogate.hyperparameters import Hyperparameters, Inputs
 from windward.surrogate.jointly import covariance_of_averages
@@ -28,9 +29,11 @@ from windward.surrogate.kernel import KernelName, kernel_value, lifted, product_
 from windward.surrogate.left_out import LeftOut, leave_out
 from windward.surrogate.marginals import LARGE, Observations, blocks, product_marginals
 from windward.surrogate.paths import FEATURES, Path, draw_path
-from windward.surrogate.sampling import joint_root, sample_many
+from windward.surrogate.sampling import sample_jointly, sample_many
 from windward.surrogate.slopes import ContextSlopes, SlopedContexts, context_slopes
 from windward.surrogate.splits import SPLIT_RESIDUAL, Split, rough_split, split
+from windward.trials.drifts import Drift
+from windward.trials.trials import Ages
 
 Prepared = TypeVar("Prepared")
 
@@ -68,6 +71,7 @@ class GaussianPosterior:
     base: int  # rows that were factorised at once; the others came row by row
     drafted: int = 0  # 1 for a draft, 2 for a draft's draft
     held: bool = False  # whether the mean was given, not fitted
+    fading: Fading | None = None  # how f changes; observations then stand divided as `drift.py` says
     _prepared: dict[str, tuple[Tensor, object]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -75,9 +79,16 @@ class GaussianPosterior:
         """Number of observations, imagined ones included."""
         return int(self.zx.shape[0])
 
+    @property
+    def drift(self) -> Drift | None:
+        """Whether f changes with time; None where nobody asked."""
+        held = self.hyperparameters
+        return Drift.of(held.drift, "trials" if self.fading is None else self.fading.unit, held.still)
+
     def log_determinant(self) -> float:
         """Return the log determinant of K + N over the observations, standardised."""
-        return 2.0 * float(self.factor.diagonal().log().sum())
+        divided = 0.0 if self.fading is None else 2.0 * float(self.fading.ages.sum())
+        return 2.0 * float(self.factor.diagonal().log().sum()) - divided
 
     def marginals(self, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and standard deviation of f at every decision `"*b d"` and context `"n k"`; `"*b n"` each."""
@@ -189,17 +200,7 @@ class GaussianPosterior:
         """
         if x.ndim == 1 and len(points) > JOINT:
             return sample_many(self, x, points, count, generator)
-        rows = self.inputs.x(x[None] if x.ndim == 1 else x)
-        zc = self.inputs.c(points)
-        zx, amplitude = rows.repeat_interleave(len(zc), 0), self.hyperparameters.amplitude
-        all_c = zc.repeat(len(rows), 1)
-        solved = self.covariance(zx, all_c, self.zx, self.zc) @ self.inverse.T
-        covariance = self.covariance(zx, all_c, zx, all_c) - solved @ solved.T
-        factor = joint_root(covariance, amplitude)
-        mean = self.hyperparameters.mean + self.cross(rows, zc, self.alpha).flatten()
-        normal = torch.randn(count, len(zx), generator=generator, dtype=torch.float64).to(mean)
-        drawn = (mean + normal @ factor.T) * self.scale + self.shift
-        return drawn if x.ndim == 1 else drawn.reshape(count, len(rows), len(points))
+        return sample_jointly(self, x, points, count, generator)
 
     def path(self, generator: torch.Generator, *, features: int = FEATURES) -> Path:
         """Return one posterior sample as a deterministic, differentiable function of (x, points)."""
@@ -210,13 +211,24 @@ class GaussianPosterior:
 
         Imagined values change no mean (their entries of alpha are zero) and shrink the variance.
         """
+        return self._conditioned(x, c, y, None if self.fading is None else self.zx.new_zeros(len(x)))
+
+    def condition_at(self, x: Tensor, c: Tensor, ages: Ages, y: Tensor | None = None) -> GaussianPosterior:
+        """Return the same where the observations belong to earlier rounds; those too old to count are left out."""
+        if self.fading is None:
+            return self._conditioned(x, c, y, None)
+        own, kept = self.fading.near(ages.to(self.zx.device))
+        return self._conditioned(x[kept], c[kept], None if y is None else y[kept], own)
+
+    def _conditioned(self, x: Tensor, c: Tensor, y: Tensor | None, ages: Tensor | None) -> GaussianPosterior:
         if len(x) == 0:
             return self
-        grown = self.with_rows(self.inputs.x(x), self.inputs.c(c))
+        grown = self.with_rows(self.inputs.x(x), self.inputs.c(c), ages)
         if y is None:
             return grown
         seen = self.factor @ (self.factor.T @ self.alpha)
-        centred = torch.cat([seen, (y - self.shift) / self.scale - self.hyperparameters.mean])
+        new = (y - self.shift) / self.scale - self.hyperparameters.mean
+        centred = torch.cat([seen, new if ages is None else new * ages.exp()])
         return grown.with_values(centred, self.shift, self.scale)
 
     def wider(self, times: float) -> GaussianPosterior:
@@ -234,9 +246,11 @@ class GaussianPosterior:
 
     def left_out(self) -> LeftOut:
         """Return every observation beside its prediction from the others, with the hyper-parameters of all."""
-        centred = self.factor @ (self.factor.T @ self.alpha)
+        centred, inverse = self.factor @ (self.factor.T @ self.alpha), self.inverse
+        if self.fading is not None:  # back to the observations as they came, each predicted in its own round
+            centred, inverse = centred * self.fading.seen, inverse / self.fading.seen
         origin = self.hyperparameters.mean * self.scale + self.shift
-        return leave_out(self.inverse, centred, held=self.held, shift=origin, scale=self.scale)
+        return leave_out(inverse, centred, held=self.held, shift=origin, scale=self.scale)
 
     def holds(
         self, kernel: KernelName, hyperparameters: Hyperparameters, base: int, inputs: Inputs, zx: Tensor, zc: Tensor
@@ -250,15 +264,17 @@ class GaussianPosterior:
             and torch.equal(self.zc, zc[: self.size])
         )
 
-    def with_rows(self, zx: Tensor, zc: Tensor) -> GaussianPosterior:
-        """Return the posterior with more rows of scaled inputs `"q d"`, `"q k"`, imagined at the mean."""
+    def with_rows(self, zx: Tensor, zc: Tensor, ages: Tensor | None = None) -> GaussianPosterior:
+        """Return the posterior with more rows of scaled inputs `"q d"`, `"q k"`, imagined at the mean; `ages` in lengths."""
         noise = torch.full((len(zx),), self.hyperparameters.noise, dtype=zx.dtype, device=zx.device)
-        factor, inverse = extend_factor(
-            self.factor,
-            self.inverse,
+        between, within, fading = (
             self.covariance(zx, zc, self.zx, self.zc),
-            self.covariance(zx, zc, zx, zc) + noise.diag(),
+            self.covariance(zx, zc, zx, zc),
+            self.fading,
         )
+        if fading is not None and ages is not None:
+            between, within, noise, fading = fading.extended(ages, between, within, noise)
+        factor, inverse = extend_factor(self.factor, self.inverse, between, within + noise.diag())
         return replace(
             self,
             zx=torch.cat([self.zx, zx]),
@@ -267,6 +283,7 @@ class GaussianPosterior:
             inverse=inverse,
             noise=torch.cat([self.noise, noise]),
             alpha=torch.cat([self.alpha, torch.zeros_like(noise)]),
+            fading=fading,
             _prepared={},
         )
 

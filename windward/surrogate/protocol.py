@@ -12,7 +12,7 @@ from windward.contexts import Contexts
 from windward.space import Roles
 from windward.surrogate.hyperparameters import Hyperparameters
 from windward.surrogate.slopes import ContextSlopes
-from windward.trials.trials import Dataset
+from windward.trials.trials import Ages, Dataset
 
 
 class SampledFunction(Protocol):
@@ -153,14 +153,37 @@ class Widening(Protocol):
     def wider(self, times: float) -> Posterior: ...
 
 
+@runtime_checkable
+class Aging(Protocol):
+    """A posterior of a function that may change with time: an observation belongs to the round of its age."""
+
+    def condition_at(self, x: Tensor, c: Tensor, ages: Ages, y: Tensor | None = None) -> Posterior: ...
+
+
+@runtime_checkable
+class Forgetting(Protocol):
+    """A surrogate that may leave out old rows: `recent` says which places of the data a posterior of it holds, in order."""
+
+    def recent(self, data: Dataset, posterior: Any) -> Tensor: ...
+
+
+def imagining(posterior: Posterior, rows: tuple[Tensor, Tensor], ages: Ages | None) -> Posterior:
+    """Return the posterior after decisions and contexts of some ages were imagined at its mean."""
+    if ages is not None and isinstance(posterior, Aging):
+        return posterior.condition_at(*rows, ages)
+    return posterior.condition(*rows)
+
+
 @dataclass(frozen=True)
 class Believed:
     """The posterior a policy believes, and the inputs of its patience window (for widths that grow with them).
 
-    `imagined` are the decisions and contexts whose values were imagined, so that the same can be imagined under others.
+    `imagined` are the decisions and contexts whose values were imagined, `imagined_ages` how long ago they were asked, so that
+    the same can be imagined under others.
     """
 
     posterior: Posterior
     recent: tuple[Tensor, Tensor] | None = None
     arrived: Posterior | None = None  # before anything was imagined: what the next suggestion can start from
     imagined: tuple[Tensor, Tensor] | None = None
+    imagined_ages: Ages | None = None

@@ -20,6 +20,23 @@ RESIDUAL = 1e-6
 MOST_RANK = 512
 
 
+def sample_jointly(
+    posterior: GaussianPosterior, x: Tensor, points: Tensor, count: int, generator: torch.Generator
+) -> Tensor:
+    """Return `count` joint samples of f at one decision `"d"`, or some `"m d"`, and every context; `"count (m) n"`."""
+    rows = posterior.inputs.x(x[None] if x.ndim == 1 else x)
+    zc = posterior.inputs.c(points)
+    zx, amplitude = rows.repeat_interleave(len(zc), 0), posterior.hyperparameters.amplitude
+    all_c = zc.repeat(len(rows), 1)
+    solved = posterior.covariance(zx, all_c, posterior.zx, posterior.zc) @ posterior.inverse.T
+    covariance = posterior.covariance(zx, all_c, zx, all_c) - solved @ solved.T
+    factor = joint_root(covariance, amplitude)
+    mean = posterior.hyperparameters.mean + posterior.cross(rows, zc, posterior.alpha).flatten()
+    normal = torch.randn(count, len(zx), generator=generator, dtype=torch.float64).to(mean)
+    drawn = (mean + normal @ factor.T) * posterior.scale + posterior.shift
+    return drawn if x.ndim == 1 else drawn.reshape(count, len(rows), len(points))
+
+
 def sample_many(
     posterior: GaussianPosterior, x: Tensor, points: Tensor, count: int, generator: torch.Generator
 ) -> Tensor:

@@ -13,7 +13,7 @@ from windward.contexts import Contexts
 from windward.space import Real, Space
 from windward.surrogate import Averaged, Doubting, LeavingOut, Posterior, Start, Surrogate, Weighing
 from windward.testing.holding import even, normal, require, require_own_randomness
-from windward.trials.trials import Dataset
+from windward.trials.trials import Ages, Dataset
 
 # Of a thousand comparisons with a true moment, one is five standard errors off in about a thousand runs.
 ERRORS = 5.0
@@ -62,7 +62,9 @@ def _data(n: int, generator: torch.Generator) -> Dataset:
     x, c = even(generator, n, 2), even(generator, n, 1)
     y = torch.sin(5.0 * x.sum(-1)) + c[:, 0] * x[:, 0] + 0.1 * normal(generator, n)
     space = Space({"a": Real(0, 1), "b": Real(0, 1)}, {"c": Real(0, 1)})
-    return Dataset(x, c, y, torch.full((n,), math.nan, dtype=torch.float64), space.roles)
+    ages = torch.arange(n, 0, -1, dtype=torch.float64)
+    unknown = torch.full((n,), math.nan, dtype=torch.float64)
+    return Dataset(x, c, y, unknown, space.roles, ages=Ages(ages, ages - 1.0))
 
 
 def _check_marginals(part: object, posterior: Posterior, x: Tensor, points: Tensor, slack: float) -> None:

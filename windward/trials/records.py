@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from windward.basics import arguments
 from windward.space.parameters import Value
+from windward.trials.drifts import Drift
 from windward.trials.foretold import Forecast
 from windward.trials.reasons import Reason
 
@@ -183,6 +184,9 @@ class Recommendation:
     best_tried: Recommendation | None = None
     unseen: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     radius: SolvedRadius | None = None  # where the contexts seen decided it: `Confidence`
+    drift: Drift | None = (
+        None  # whether outcomes change with time, where the model looked; the advice is then about now
+    )
     forecast: tuple[str, ...] = ()  # contexts that were forecast: it is judged by what the forecast leaves open
     beside_status_quo: Comparison | None = None  # the status quo first, this decision second
     first_guess: bool = False

@@ -22,11 +22,31 @@ from windward.trials.records import Trial
 UNKNOWN = datetime.min.replace(tzinfo=UTC)
 
 
+@dataclass(frozen=True, eq=False)
+class Ages:
+    """How long ago the rounds of some rows were; `"n"` each.
+
+    `trials` count to the coming one, so that the newest is 1; `days` count to the newest of all trials.
+    """
+
+    trials: Tensor
+    days: Tensor
+
+    def at(self, places: Tensor) -> Ages:
+        """Return those of some of the rows."""
+        return Ages(self.trials[places], self.days[places])
+
+    def to(self, device: torch.device) -> Ages:
+        """Return the same on a device."""
+        return Ages(self.trials.to(device), self.days.to(device))
+
+
 @dataclass(frozen=True)
 class Dataset:
     """Observations for a surrogate; `noise` is NaN where it is to be fitted, `floor` set where outcomes are censored.
 
-    `changed` is the last event that said anything of each row; ascending, unless outcomes are censored.
+    `changed` is the last event that said anything of each row; ascending, unless outcomes are censored. `ages` are needed by
+    a surrogate whose function changes with time.
     """
 
     x: Tensor  # "n d"
@@ -36,17 +56,24 @@ class Dataset:
     roles: Roles
     floor: float | None = None
     changed: tuple[int, ...] | None = None  # "n"
+    ages: Ages | None = None  # "n"
 
     def to(self, device: torch.device) -> Dataset:
         """Return the same on a device."""
-        return replace(self, x=self.x.to(device), c=self.c.to(device), y=self.y.to(device), noise=self.noise.to(device))
+        ages = None if self.ages is None else self.ages.to(device)
+        x, c, y, noise = (each.to(device) for each in (self.x, self.c, self.y, self.noise))
+        return replace(self, x=x, c=c, y=y, noise=noise, ages=ages)
 
     def first(self, count: int) -> Dataset:
         """Return the first rows."""
-        changed = None if self.changed is None else self.changed[:count]
-        return replace(
-            self, x=self.x[:count], c=self.c[:count], y=self.y[:count], noise=self.noise[:count], changed=changed
-        )
+        return self.at(torch.arange(count, device=self.y.device))
+
+    def at(self, places: Tensor) -> Dataset:
+        """Return some of the rows, `"m"` places."""
+        changed = None if self.changed is None else tuple(self.changed[place] for place in places.tolist())
+        ages = None if self.ages is None else self.ages.at(places)
+        x, c, y, noise = (each[places] for each in (self.x, self.c, self.y, self.noise))
+        return replace(self, x=x, c=c, y=y, noise=noise, changed=changed, ages=ages)
 
 
 @dataclass(frozen=True)
@@ -130,7 +157,22 @@ class Trials:
             noise=torch.tensor(noise, dtype=torch.float64),
             roles=self.space.roles,
             changed=tuple(trial.changed for trial in self.arrived),
+            ages=self.ages(self.arrived),
         ).to(self.device)
+
+    def ages(self, rows: Sequence[Trial]) -> Ages:
+        """Return how long ago the rounds of some trials were, by when they were asked, or by the date of history."""
+        trials, days = self._ages
+        return Ages(*(torch.tensor([each[row.id] for row in rows], dtype=torch.float64) for each in (trials, days)))
+
+    @cached_property
+    def _ages(self) -> tuple[dict[int, float], dict[int, float]]:
+        """The ages of all trials by id, in trials and in days; without a date a trial was before all others."""
+        moments = {trial.id: _moment(trial) for trial in self.rows}
+        newest = max(moments.values(), default=UNKNOWN)
+        order = sorted(moments, key=lambda each: (moments[each], each))
+        days = {each: (newest - moment).total_seconds() / 86400.0 for each, moment in moments.items()}
+        return {each: float(len(order) - place) for place, each in enumerate(order)}, days
 
     @cached_property
     def seen_contexts(self) -> Tensor:
