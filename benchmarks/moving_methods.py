@@ -63,6 +63,11 @@ def learning() -> ww.Policy:
     return replace(plain, context_model=replace(plain.context_model, half_life="learnt"))
 
 
+def cautious(policy: Callable[[], ww.Policy]) -> Callable[[], ww.Policy]:
+    """Return a policy that goes on at half a deviation, where the default goes over to one with 30 results."""
+    return lambda: replace(policy(), belief=ww.UpperConfidence(0.5))
+
+
 def foreseen(world: World) -> bool:
     """Whether somebody forecasts in a world."""
     return world.foreseen is not None
@@ -138,6 +143,10 @@ METHODS: Mapping[str, Method] = {
     ),
     "forecast": Method(ww.auto, given=samples, suits=foreseen),
     "forecast, learnt half-life": Method(learning, given=samples, suits=foreseen),
+    "default, half a deviation": Method(cautious(ww.auto)),
+    "learnt half-life, half a deviation": Method(cautious(learning)),
+    "calendar, half a deviation": Method(cautious(ww.auto), more=by_date, suits=has_season),
+    "forecast, half a deviation": Method(cautious(ww.auto), given=samples, suits=foreseen),
     "sbo_kde": Method(papers.sbo_kde, scaled=True),
     "drbo_kde": Method(papers.drbo_kde, scaled=True),
     "wdrbo": Method(papers.wdrbo, scaled=True),
