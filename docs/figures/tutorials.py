@@ -14,7 +14,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import matplotlib
@@ -296,6 +298,17 @@ def team() -> Any:
     return figure
 
 
+def raised(names: dict[str, Any], days: int, opens: int, seed: int) -> int | None:
+    """Return the day on which the first alarm is raised in a series of demands, counted from 1; None without one."""
+    study = ww.Study(ww.Space({"loaves": ww.Integer(0, 140)}, {"demand": ww.Real(0, None)}), seed=seed)
+    world = Random(seed)
+    for day in range(days):
+        came = max(0.0, world.gauss(names["level"](day, opens), names["SPREAD"]))
+        study.add({"loaves": 60}, 0.0, context={"demand": came}, at=names["FIRST"] + timedelta(days=day))
+    found = study.shift().alarms
+    return found[0].raised + 1 if found else None
+
+
 def daily() -> Any:
     """What is baked beside what would have been best, and the regret so far by what is known."""
     names, days, opens, seeds = page("daily"), 120, 60, range(5)
@@ -327,6 +340,10 @@ def daily() -> Any:
             )
             for forecaster in studies[0].forecasts():
                 print(" ".join(forecaster.sentences))
+    for opening in (opens, days):
+        print(
+            f"alarms where the supermarket opens on day {opening}: {[raised(names, days, opening, seed) for seed in range(6)]}"
+        )
     # The planner's own quantile, taken at his word: ten too high, with half the spread.
     words = [mean + 10 + 0.5 * (best - mean) for mean, best in zip(means, ideal, strict=True)]
     taken = np.cumsum(lost(words))
