@@ -162,6 +162,7 @@ METHODS: Mapping[str, Method] = {
 MAIN = (
     "default",
     "learnt half-life",
+    "learnt half-life, half a deviation",
     "drift",
     "time given",
     "weekday given",

@@ -26,6 +26,7 @@ TRUTHS = ("constant", "oracle")
 # The columns of the table over the whole loop, beside the default: of several methods the one that is played in a world.
 COLUMNS = {
     "learnt half-life": ("learnt half-life",),
+    "at half a deviation": ("learnt half-life, half a deviation",),
     "drift of f": ("drift",),
     "calendar or forecast": ("calendar", "forecast"),
     "both": ("calendar, learnt half-life", "forecast, learnt half-life"),
