@@ -34,10 +34,13 @@ WORLDS = (
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 LINES = {
     "default": ("the default", "#000000", "-"),
+    "learnt half-life": ("a learnt half-life", "#009E73", "-"),
+    "drift": ("a learnt drift of f", "#CC79A7", "-"),
+    "calendar": ("calendar or forecast", "#0072B2", "-"),
+    "forecast": ("calendar or forecast", "#0072B2", "-"),
     "time given": ("time as a given context", "#E69F00", "--"),
-    "weekday given": ("weekday as a given context", "#CC79A7", "-."),
-    "forecast as a given point": ("forecast as a given point", "#56B4E9", "-."),
     "drbo_kde": ("DRBO-KDE", "#D55E00", ":"),
+    "wdrbo": ("WDRBO", "#56B4E9", ":"),
 }
 
 
@@ -64,7 +67,8 @@ def main() -> None:
         )
         axes.set(ylim=(0, 2), xlim=(0, 100), xticks=(0, 50, 100), yticks=(0, 0.5, 1, 1.5, 2))
         axes.spines[["top", "right"]].set_visible(False)
-    figure.supxlabel("round", fontsize=11)
+    for axes in panels[1]:
+        axes.set_xlabel("round")
     figure.supylabel("regret so far (1: the default's after 100 rounds)", fontsize=11)
     figure.legend(drawn.values(), drawn.keys(), loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(HERE / "moving.png", dpi=110)
