@@ -225,6 +225,7 @@ class Row:
     life: str
     mine: float
     error: float
+    between: tuple[float, float]  # the share of the gap that is closed, 95 % of what resampled seeds give
 
     @property
     def beside(self) -> float:
@@ -232,7 +233,23 @@ class Row:
 
     @property
     def closed(self) -> float:
-        return (self.none - self.mine) / (self.none - self.best) if self.none > self.best else math.nan
+        return closed(self.none, self.best, self.mine)
+
+
+def closed(none: float, best: float, mine: float) -> float:
+    """Return the share of the gap between none and the best that is closed; NaN where none is the best."""
+    return (none - mine) / (none - best) if none > best else math.nan
+
+
+def resampled(runs: list[dict[str, Any]], mine: list[float], draws: int = 400) -> tuple[float, float]:
+    """Return 95 % of the shares of the gap closed in runs drawn again; the best half-life is chosen anew in each."""
+    fixed = torch.tensor([[run["fixed"][name] for name in PROFILES[: len(LIVES)]] for run in runs], device="cpu")
+    picks = torch.randint(len(runs), (draws, len(runs)), generator=torch.Generator().manual_seed(0))
+    means, own = fixed[picks].mean(1), torch.tensor(mine, device="cpu")[picks].mean(1)
+    rows = zip(means[:, 0].tolist(), means.amin(1).tolist(), own.tolist(), strict=True)
+    found = sorted(each for each in (closed(*row) for row in rows) if not math.isnan(each))
+    edge = len(found) // 40
+    return (found[edge], found[-1 - edge]) if found else (math.nan, math.nan)
 
 
 def rows_of(records: list[dict[str, Any]], rule: str | None = None) -> list[Row]:
@@ -247,7 +264,8 @@ def rows_of(records: list[dict[str, Any]], rule: str | None = None) -> list[Row]
         mine = [run["learnt"] if rule is None else run["tried"][rule] for run in runs]
         apart = [each - run["fixed"][PROFILES[0]] for each, run in zip(mine, runs, strict=True)]
         error = statistics.stdev(apart) / math.sqrt(len(runs)) if len(runs) > 1 else math.nan
-        rows.append(Row(world, fixed[PROFILES[0]], fixed[life], life, statistics.fmean(mine), error))
+        between = resampled(runs, mine)
+        rows.append(Row(world, fixed[PROFILES[0]], fixed[life], life, statistics.fmean(mine), error, between))
     return rows
 
 
@@ -257,7 +275,8 @@ def report(records: list[dict[str, Any]]) -> str:
     lines = ["| world | kind | half | none | best fixed | half-life | learnt | beside none | gap closed |"]
     lines.append("|" + " --- |" * 9)
     for row in rows_of(records):
-        gap = "" if row.world.kind == "still" else f"{100 * row.closed:.0f} %"
+        low, high = row.between
+        gap = f"{100 * row.closed:.0f} % [{100 * low:.0f}, {100 * high:.0f}]" if row.best < row.none else ""
         lines.append(
             f"| {row.world.name} | {row.world.kind} | {halves[row.world.name]} | {row.none:.3f} | {row.best:.3f} | "
             f"{row.life.removeprefix('half-life ')} | {row.mine:.3f} | {row.beside:.3f} +- {row.error / row.none:.3f} | {gap} |"
