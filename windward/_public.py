@@ -49,6 +49,7 @@ from windward.space.space import Space
 from windward.study.study import Study
 from windward.suggest.checked import CheckedTrial, Coverage, ModelCheck
 from windward.suggest.forecasters import Forecaster
+from windward.suggest.in_context import ByContext, ContextCell
 from windward.suggest.stage import Stage
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
 from windward.trials.foretold import Forecast
@@ -71,6 +72,7 @@ __all__ = [
     "BocuOne",
     "BocuTwo",
     "Box",
+    "ByContext",
     "CVaR",
     "Calendar",
     "Categorical",
@@ -80,6 +82,7 @@ __all__ = [
     "ChiSquare",
     "Comparison",
     "Confidence",
+    "ContextCell",
     "Contexts",
     "Coverage",
     "Cyclic",

@@ -105,8 +105,9 @@ def main() -> None:
         url, report = f"sqlite:///{folder}/shop.db", Path(folder) / "report.html"
         study = play(url)
         for name, draw in plots.FIGURES.items():
-            shown = {"price": cautious, "check": mistaken}.get(name, lambda: study)()
-            plots.png(draw(shown), HERE / f"plot-{name}.png", width=900, height=440, scale=1)
+            shown = {"price": cautious, "check": mistaken, "by_context": bakery}.get(name, lambda: study)()
+            made = draw(shown)
+            plots.png(made, HERE / f"plot-{name}.png", width=900, height=max(440, made.layout.height), scale=1)
         plots.png(two_decisions(), HERE / "plot-landscape-two.png", width=900, height=440, scale=1)
         write_report(study, report)
         process, address = serve(url)
@@ -141,6 +142,24 @@ def mistaken() -> ww.Study:
         price, footfall = round(chance.uniform(2, 6), 1), chance.gauss(180, 60)
         profit = footfall * max(0.05, 1.2 - 0.18 * price) * (price - 1.5) + chance.gauss(0, 12)
         study.add({"price": price}, profit * (3 if day == 17 else 1), context={"footfall": footfall})
+    return study
+
+
+def bakery() -> ww.Study:
+    """Return a bakery whose days differ: it chooses loaves and a price before it knows weather and passers-by."""
+    space = ww.Space(
+        {"loaves": ww.Integer(20, 120), "price": ww.Real(2.0, 4.0)},
+        {"weather": ww.Categorical(["dry", "rain"]), "passers": ww.Real(0, 400)},
+    )
+    study, chance = ww.Study(space, seed=0, status_quo={"loaves": 60, "price": 3.0}), random.Random(2)
+
+    def day(suggestion: ww.Suggestion) -> ww.Result:
+        weather, passers = chance.choice(["dry", "dry", "rain"]), chance.uniform(100, 300)
+        loaves, price = float(suggestion.decision["loaves"]), float(suggestion.decision["price"])
+        wanted = passers * (0.5 if weather == "dry" else 0.25) * (1.7 - 0.3 * price)
+        return ww.Result(price * min(loaves, wanted) - 1.2 * loaves, context={"weather": weather, "passers": passers})
+
+    study.run(day, 30, progress=False)
     return study
 
 

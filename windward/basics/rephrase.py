@@ -37,7 +37,9 @@ def as_command(message: str, study: str | None) -> str:
     >>> as_command("trial 0 has a value; to correct it use study.amend(0, value=99.0).", "my shop")
     "trial 0 has a value; to correct it use windward amend 'my shop' 0 --value 99.0."
     """
-    message = CALLED.sub(r"windward \1", message).replace(WITH_WHEN, "with --when.")
+    message = CALLED.sub(lambda call: "windward " + call[1].replace("_", "-"), message).replace(
+        WITH_WHEN, "with --when."
+    )
     if study is not None:
         message = message.replace(DECLARE, f"windward declare {shlex.quote(study)} --status-quo NAME=VALUE")
     return _rephrased(message, study, _command, lambda name: f"windward ask {shlex.quote(name)}")

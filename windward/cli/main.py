@@ -37,6 +37,7 @@ COMMANDS = {
     "recommend": "windward.cli.deciding:recommend",
     "compare": "windward.cli.deciding:compare",
     "settled": "windward.cli.deciding:settled",
+    "by-context": "windward.cli.asking:by_context",
     "check": "windward.cli.deciding:check",
     "report": "windward.cli.deciding:report",
     "serve": "windward.cli.serving:serve",

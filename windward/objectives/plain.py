@@ -54,6 +54,10 @@ class Expected:
 NO_PROTECTION = Expected()
 
 
+# What a question about the plain average asks by, whatever the study looks at.
+AVERAGE = Expected()
+
+
 @dataclass(frozen=True)
 class Minimum:
     """The least value on any context point, whatever its weight (StableOpt, over a set C_t).

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # records of trials need neither torch nor a fit
     from windward.space import Space, Value
     from windward.suggest.checked import ModelCheck
     from windward.suggest.forecasters import Forecaster
+    from windward.suggest.in_context import ByContext
     from windward.suggest.stage import Stage
     from windward.trials.shift import Shift
     from windward.trials.trials import Trials
@@ -127,6 +128,31 @@ def check(found: ModelCheck) -> dict[str, Any]:
             }
             for row in found.trials
         ],
+    }
+
+
+def by_context(found: ByContext) -> dict[str, Any]:
+    """Return what a decision is worth on each kind of day."""
+    cells = [
+        {
+            "where": {name: list(each) if isinstance(each, tuple) else each for name, each in cell.where.items()},
+            "labels": dict(cell.labels),
+            "share": cell.share,
+            "seen": cell.seen,
+            "value": cell.value,
+            "interval": list(cell.interval),
+            "status_quo": cell.status_quo,
+            "status_quo_interval": None if cell.status_quo_interval is None else list(cell.status_quo_interval),
+        }
+        for cell in found.cells
+    ]
+    return {
+        "decision": dict(found.decision),
+        "status_quo": None if found.status_quo is None else dict(found.status_quo),
+        "names": list(found.names),
+        "average": found.average,
+        "cells": cells,
+        "sentences": list(found.sentences),
     }
 
 

@@ -26,6 +26,7 @@ from windward.suggest.assess import Assessment, Base
 from windward.suggest.checked import ModelCheck
 from windward.suggest.compare import compared
 from windward.suggest.forecasters import Forecaster, forecasters
+from windward.suggest.in_context import ByContext, by_context, names_over
 from windward.suggest.model_check import checked_model
 from windward.suggest.prepare import Request
 from windward.suggest.recommend import assessed, base, recommendation
@@ -54,6 +55,7 @@ class Kept:
     assessments: dict[object, Assessment] = field(default_factory=dict)  # by the context given and the decision
     checked: ModelCheck | None = None
     shift: Shift | None = None
+    answers: dict[object, object] = field(default_factory=dict)  # to further questions
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(
@@ -73,7 +75,7 @@ class Kept:
     def _enter(self, revision: int) -> None:
         if self.revision != revision:
             self.revision, self.posterior, self.bases, self.assessments = revision, None, {}, {}
-            self.checked, self.shift = None, None
+            self.checked, self.shift, self.answers = None, None, {}
 
     def keep_check(self, revision: int, posterior: Posterior, found: ModelCheck) -> None:
         """Keep a check and the posterior behind it, unless the study has moved on."""
@@ -92,6 +94,20 @@ class Kept:
         with self.lock:
             if self.revision == revision:
                 self.shift = found
+
+    def answer(self, revision: int, question: object) -> object:
+        """Return the answer to a question, None where it is not known in this revision."""
+        with self.lock:
+            self._enter(revision)
+            return self.answers.get(question)
+
+    def keep_answer(self, revision: int, question: object, found: object) -> None:
+        """Keep an answer, unless the study has moved on."""
+        with self.lock:
+            if self.revision == revision:
+                self.answers[question] = found
+                while len(self.answers) > MOST_KEPT:
+                    del self.answers[next(iter(self.answers))]
 
     def keep(self, revision: int, given: object, decision: object, base: Base, found: Assessment) -> None:
         """Keep an assessment, unless the study has moved on; what a part made of the clock is kept for nobody."""
@@ -189,6 +205,27 @@ class Snapshot:
             )
         one, other = (self.assessment(call, decision=each, context=context) for each in (first, second))
         return compared(one, other, self.assessment(call, context=context), self.trials)
+
+    def by_context(
+        self,
+        call: str,
+        *,
+        decision: Values | None = None,
+        over: str | Sequence[str] | None = None,
+        context: Awaited | Values | None = None,
+    ) -> ByContext:
+        """Return what the recommended decision, or this one, is worth on each kind of day, beside the status quo."""
+        known = context if isinstance(context, Awaited) else Awaited({} if context is None else dict(context))
+        names = names_over(call, over)
+        question = "by_context", known.key, None if decision is None else tuple(decision.items()), names
+        kept = self.kept.answer(self.revision, question)
+        if isinstance(kept, ByContext):
+            return kept
+        found = self.assessment(call, decision=decision, context=known)
+        answer = by_context(call, found, self.trials, names, self.status_quo, decision)
+        if not found.situation.moment.read:
+            self.kept.keep_answer(self.revision, question, answer)
+        return answer
 
     def check(self, call: str) -> ModelCheck:
         """Return how well the model behind the advice predicts each result from the others; computed once per state."""

@@ -265,6 +265,26 @@ async def comparison(
     return Response(answer, media_type="application/json")
 
 
+@reading.get("/by-context", response_class=JSONResponse)
+async def by_context(
+    inside: Inside,
+    name: Readable,
+    decision: Object = None,
+    over: Annotated[list[str] | None, Query(max_length=2)] = None,
+    context: Object = None,
+    when: When = None,
+) -> Response:
+    """Say what a decision, a JSON object, is worth on each kind of day; left out, the recommended one.
+
+    `over` is a context to look at, given twice for two together; left out, each of them by itself.
+    """
+    asked = _object("decision", decision), over, _object("context", context), when
+    names = None if over is None else tuple(over)
+    key = ("by context", await run_in_threadpool(_revision, inside, name), decision, names, context, when)
+    answer = await inside.fits.kept(key, Rank.ADVISE, name, jobs.by_context, name, *asked)
+    return Response(answer, media_type="application/json")
+
+
 @reading.get("/settled", response_class=JSONResponse)
 async def settled(
     inside: Inside,

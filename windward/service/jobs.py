@@ -76,6 +76,25 @@ def compare(
     return json.dumps(answer, allow_nan=False)
 
 
+def by_context(
+    shelf: Shelf,
+    name: str,
+    decision: dict[str, Any] | None,
+    over: list[str] | None,
+    context: dict[str, Any] | None,
+    when: str | None = None,
+) -> str:
+    """Return what a decision of a study is worth on each kind of day, as JSON."""
+    from windward.present import records
+
+    call, study = "study.by_context", shelf.study(name)
+    one = None if decision is None else study.space.check_decision(call, decision)
+    given = coming_at(call, study.space, read_coming(call, study.space, context), _time(when))
+    seen = study.snapshot()
+    found = seen.by_context(call, decision=one, over=over, context=given)
+    return json.dumps({**records.by_context(found), "revision": seen.revision}, allow_nan=False)
+
+
 def settled(
     shelf: Shelf, name: str, delta: float | None, context: dict[str, Any] | None, when: str | None = None
 ) -> str:

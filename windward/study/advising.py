@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from windward.space.space import Space
     from windward.suggest.checked import ModelCheck
     from windward.suggest.forecasters import Forecaster
+    from windward.suggest.in_context import ByContext
     from windward.suggest.stage import Stage
     from windward.trials.coming import ComingContext
     from windward.trials.records import Comparison, Recommendation
@@ -88,6 +89,25 @@ class Advising(ABC):
         call, check = "study.compare", self.space.check_decision
         one, other = (None if each is None else check(call, each) for each in (first, second))
         return self.snapshot().comparison(call, one, other, context=coming_at(call, self.space, context, when))
+
+    def by_context(
+        self,
+        decision: Values | None = None,
+        *,
+        over: str | Sequence[str] | None = None,
+        context: ComingContext | None = None,
+        when: datetime | None = None,
+    ) -> ByContext:
+        """Return what a decision is worth on each kind of day, beside the status quo where there is one.
+
+        Without a decision it is the recommended one. Each context is looked at by itself; `over` names one, or two to look at
+        together. Categories have a cell for each choice, numbers one for each part of their range.
+        """
+        call, one = "study.by_context", None
+        if decision is not None:
+            one = self.space.check_decision(call, decision)
+        given = coming_at(call, self.space, context, when)
+        return self.snapshot().by_context(call, decision=one, over=over, context=given)
 
     def settled(self, delta: float, *, context: ComingContext | None = None, when: datetime | None = None) -> float:
         """Return the probability that no decision is better than the recommended one by more than `delta`.

@@ -525,7 +525,7 @@ async function updateFigures(places, name, current) {
 function draw(node, figure) {
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const layout = structuredClone(figure.layout);
-  Object.assign(layout, { title: undefined, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", height: 380 });
+  Object.assign(layout, { title: undefined, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", height: Math.max(380, figure.layout.height - 40) });
   layout.font = { ...layout.font, color: color("--ink") };
   layout.margin = { ...layout.margin, t: 30, l: 55, r: 12 };
   for (const [name, axis] of Object.entries(layout)) {

@@ -1,0 +1,80 @@
+"""Commands that answer what people ask of advice: by-context."""
+
+from __future__ import annotations
+
+import click
+
+from windward.cli.common import (
+    NEGATIVE_NUMBERS,
+    echo_json,
+    journal_option,
+    json_option,
+    opened,
+    pairs_option,
+    print_table,
+    say,
+    time_typed,
+    typed,
+    when_option,
+)
+
+context_option = pairs_option(
+    "--context", "-c", "context", "What is known of the context it will meet; may be repeated."
+)
+at_option = when_option("The time it will be, by which contexts of the calendar are known; left out, any time:")
+
+
+@click.command("by-context", short_help="Say what it is worth on each kind of day.", context_settings=NEGATIVE_NUMBERS)
+@click.argument("study")
+@pairs_option("--decision", "-d", "decision", "A decision, whole; left out, the recommended one. May be repeated.")
+@click.option("--over", multiple=True, metavar="NAME", help="A context to look at; twice for two together.")
+@context_option
+@at_option
+@journal_option
+@json_option
+def by_context(
+    study: str,
+    decision: tuple[str, ...],
+    over: tuple[str, ...],
+    context: tuple[str, ...],
+    when: str | None,
+    journal: str,
+    as_json: bool,
+) -> None:
+    """Say what a decision is worth on each kind of day: how often it comes, the value there, and its 90 % interval.
+
+    \b
+    Example: windward by-context shop --over weather
+    """
+    from windward.basics.speech import number, percent
+    from windward.present import records
+
+    one = opened(study, journal)
+    found = one.by_context(
+        typed("decision", one.space.decision, decision),
+        over=list(over) or None,
+        context=typed("context", one.space.context, context),
+        when=time_typed("--when", one.space, when),
+    )
+    if as_json:
+        echo_json(records.by_context(found))
+        return
+    say(found.sentences[0])
+    beside = found.status_quo is not None
+    print_table(
+        ["when", "how often", "seen", "value", "90 % from", "to", *(["status quo"] if beside else [])],
+        [
+            [
+                cell.words,
+                percent(cell.share) if cell.share >= 0.01 else "below 1 %",
+                cell.seen,
+                number(cell.value),
+                *(number(end) for end in cell.interval),
+                *([number(cell.status_quo)] if beside else []),
+            ]
+            for cell in found.cells
+        ],
+        left=["when"],
+    )
+    for note in found.notes:
+        say(note)

@@ -1,0 +1,120 @@
+"""What the recommended decision is worth on each kind of day, beside the status quo."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from windward.basics.speech import and_list, number, percent
+from windward.present.plots.style import QUIET, VALUE, figure, graph_objects, plain
+from windward.present.snapshot import Source
+from windward.suggest.in_context import ByContext, ContextCell
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+# Panels below each other; further contexts are left out, and the caption says so.
+MOST = 6
+# Heights of a panel and of what stands around them, in pixels.
+PANEL, AROUND = 230, 120
+# How far to the sides two marks of one cell stand, of the distance between cells.
+BESIDE = 0.04
+
+
+def by_context(study: Source, *names: str) -> go.Figure:
+    """Return what the recommended decision is worth in each cell of each context; of two `names` together, a heat map."""
+    seen = study.snapshot()
+    if len(names) == 2:
+        return _map(seen.by_context("by_context", over=names), *names)
+    found = seen.by_context("by_context", over=names or None)
+    shown = found.names[:MOST]
+    made = figure("What it is worth on each kind of day", _caption(found))
+    made.set_subplots(rows=len(shown), cols=1, vertical_spacing=0.32 / len(shown))
+    made.update_layout(height=AROUND + PANEL * len(shown))
+    made.update_layout(legend={"y": -40.0 / (PANEL * len(shown)) - 0.04})
+    for row, name in enumerate(shown, start=1):
+        numeric = not seen.space.context[name].choices
+        cells = [cell for cell in found.cells if name in cell.where]
+        for trace in _panel(cells, name, numeric):
+            trace.update(showlegend=row == 1, legendgroup=trace.name)
+            made.add_trace(trace, row=row, col=1)
+        ticks = {"tickvals": list(range(len(cells))), "ticktext": [f"{_label(c, name)}<br>{_share(c)}" for c in cells]}
+        made.update_xaxes(title=plain(name), range=[-0.5, len(cells) - 0.5], tickangle=0, row=row, col=1, **ticks)
+        made.update_yaxes(title="value", row=row, col=1)
+    return made
+
+
+def _caption(found: ByContext) -> str:
+    named = and_list([f"{plain(name)} {plain(number(value))}" for name, value in found.decision.items()])
+    text = f"The average of {named} on each kind of day, with its 90 % interval. Below each: how often it is taken to come."
+    if not found.average:
+        text += " These are plain averages; the study's objective is another one."
+    left = len(found.names) - MOST
+    return text + (f" The first {MOST} of {len(found.names)} contexts are shown." if left > 0 else "")
+
+
+def _panel(cells: Sequence[ContextCell], name: str, numeric: bool) -> list[Any]:
+    labels = [_label(cell, name) for cell in cells]
+    own = [(cell.value, cell.interval) for cell in cells]
+    quo = [(c.status_quo, c.status_quo_interval) for c in cells if c.status_quo is not None]
+    aside = BESIDE if quo else 0.0
+    traces = [_marks(labels, -aside, own, "this decision", VALUE, numeric)]
+    return [*traces, _marks(labels, aside, quo, "status quo", QUIET, numeric)] if quo else traces
+
+
+def _marks(labels: Sequence[str], aside: float, values: Sequence[Any], name: str, color: str, joined: bool) -> Any:
+    go = graph_objects()
+    said = [
+        f"{label}, {name}: {number(value)} ({number(low)} to {number(high)})"
+        for label, (value, (low, high)) in zip(labels, values, strict=True)
+    ]
+    return go.Scatter(
+        x=[place + aside for place in range(len(values))],
+        y=[value for value, _ in values],
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": [high - value for value, (_, high) in values],
+            "arrayminus": [value - low for value, (low, _) in values],
+            "color": color,
+            "thickness": 1.5,
+            "width": 5,
+        },
+        mode="lines+markers" if joined else "markers",
+        line={"color": color, "width": 2},
+        marker={"color": color, "size": 9, "symbol": "circle" if color == VALUE else "diamond"},
+        name=name,
+        hovertext=said,
+        hoverinfo="text",
+    )
+
+
+def _map(found: ByContext, first: str, second: str) -> go.Figure:
+    go = graph_objects()
+    across, up = (list(dict.fromkeys(_label(cell, name) for cell in found.cells)) for name in (first, second))
+    cells = {(_label(cell, first), _label(cell, second)): cell for cell in found.cells}
+    rows = [[cells.get((a, b)) for a in across] for b in up]
+    made = figure(f"What it is worth by {plain(first)} and {plain(second)}", _caption(found))
+    made.add_trace(
+        go.Heatmap(
+            x=across,
+            y=up,
+            z=[[None if cell is None else cell.value for cell in row] for row in rows],
+            text=[["" if cell is None else f"{number(cell.value)}<br>{_share(cell)}" for cell in row] for row in rows],
+            texttemplate="%{text}",
+            colorscale="Blues",
+            colorbar={"thickness": 10},
+            hoverinfo="text",
+        )
+    )
+    made.update_xaxes(title=plain(first), type="category")
+    made.update_yaxes(title=plain(second), type="category")
+    return made
+
+
+def _label(cell: ContextCell, name: str) -> str:
+    return plain(cell.labels[name])
+
+
+def _share(cell: ContextCell) -> str:
+    return "below 1 %" if cell.share < 0.01 else percent(cell.share)

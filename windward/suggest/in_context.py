@@ -1,0 +1,218 @@
+"""What a decision is worth on each kind of day.
+
+    V(x | A) = sum_i w_i f(x, c_i) 1[c_i in A] / sum_i w_i 1[c_i in A]
+
+A is a cell of the contexts (`cells.py`), and the weights are those that advice is judged by, drawn with all else that is
+unknown (`unknown.py`). So f, its hyper-parameters and the weights within the cell are in each interval, and where the study
+looks at the plain average, the cells of one context average to the value that `recommend` states.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from windward.basics import streams
+from windward.basics.errors import ArgumentError, IncompatibleError, did_you_mean
+from windward.basics.speech import and_list, number, percent, shown
+from windward.contexts import Contexts
+from windward.objectives.plain import AVERAGE
+from windward.objectives.protocol import Averaging
+from windward.space import Space, Value
+from windward.suggest.assess import INTERVAL, Assessment, Base
+from windward.suggest.cells import Division, Part, cell_of_each, divided
+from windward.suggest.unknown import Unknowns, unknowns
+from windward.trials.trials import Trials
+
+Values = Mapping[str, Value]
+# A cell that is taken to come less often than this cannot be said anything about.
+LEAST_SHARE = 1e-9
+
+
+@dataclass(frozen=True)
+class ContextCell:
+    """One kind of context, and what a decision is worth in it on average, in the study's units.
+
+    `where` has a choice, a section of what comes round, or from which number, left out, to which a context reaches; None where
+    that is open. `labels` say it in words. `share` is how often such contexts are taken to come, `seen` how many have come.
+    `interval` holds the value with 90 % probability. `status_quo` and `status_quo_interval` are the same of the status quo.
+    """
+
+    where: Mapping[str, Value | Part]
+    labels: Mapping[str, str]
+    share: float
+    seen: int
+    value: float
+    interval: tuple[float, float]
+    status_quo: float | None = None
+    status_quo_interval: tuple[float, float] | None = None
+
+    @property
+    def words(self) -> str:
+        """Which contexts these are."""
+        spans = {name: isinstance(self.where[name], tuple) for name in self.labels}
+        return and_list([f"{name}{' ' if spans[name] else ' = '}{label}" for name, label in self.labels.items()])
+
+    @property
+    def sentence(self) -> str:
+        """What the decision is worth here, in words."""
+        low, high = (number(end) for end in self.interval)
+        text = (
+            f"{self.words} ({often(self.share)}): {number(self.value)}, with 90 % probability between {low} and {high}."
+        )
+        if self.status_quo is not None:
+            text += f" The status quo brings {number(self.status_quo)}."
+        return text if self.seen else f"{text} It has not been seen yet, so this is a guess."
+
+
+@dataclass(frozen=True)
+class ByContext:
+    """What a decision is worth on each kind of day: cells of each context by itself, or of two together.
+
+    `status_quo` is set beside it where there is one and it is another decision. `average` is False where the study looks at
+    more than the plain average: values of cells are plain averages all the same.
+    """
+
+    decision: Values
+    names: tuple[str, ...]
+    cells: tuple[ContextCell, ...]
+    status_quo: Values | None = None
+    average: bool = True
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What each cell is worth, in words."""
+        named = and_list([f"{name} {number(value)}" for name, value in self.decision.items()])
+        return (
+            f"This is what {named} is worth on average, by context.",
+            *(c.sentence for c in self.cells),
+            *self.notes,
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else a reader must know."""
+        if self.average:
+            return ()
+        return ("These are plain averages. The study's objective is another one, so they do not average to its value.",)
+
+
+def often(share: float) -> str:
+    """Return how often something comes.
+
+    >>> often(0.25), often(0.001)
+    ('25 % of the time', 'less than 1 % of the time')
+    """
+    return "less than 1 % of the time" if share < 0.01 else f"{percent(share)} of the time"
+
+
+def by_context(
+    call: str,
+    found: Assessment,
+    trials: Trials,
+    over: tuple[str, ...] | None,
+    status_quo: Values | None,
+    decision: Values | None = None,
+) -> ByContext:
+    """Return what an assessed decision is worth in each cell of each context, or of the contexts `over` together.
+
+    `decision` is the assessed one as it was typed, where it was.
+    """
+    base = found.base
+    decision = trials.space.decode_decision(found.x) if decision is None else decision
+    groups = _groups(call, base, trials.space, over)
+    drawn, space = plain(base), base.situation.trials.space
+    contexts = drawn.contexts
+    points = [space.decode_context(point) for point in contexts.points]
+    came = [t.context for t in trials if t.context_source != "chosen"]
+    quo = None if status_quo is None or dict(status_quo) == dict(decision) else status_quo
+    x = found.x[None]
+    if quo is not None:
+        x = torch.cat([x, space.encode_decisions([quo]).to(x)])
+    cells: list[ContextCell] = []
+    for names in groups:
+        divisions = [divided(space, name, contexts, base.situation.seen, together=len(names)) for name in names]
+        places = cell_of_each(divisions, points)
+        whole = [context for context in came if all(name in context for name in names)]
+        seen = cell_of_each(divisions, whole) if whole else []
+        for place in itertools.product(*(range(len(one.where)) for one in divisions)):
+            inside = torch.tensor([each == place for each in places], device=contexts.weights.device)
+            if float(contexts.weights[inside].sum()) >= LEAST_SHARE:
+                values = trials.sign * within(drawn, inside).values(x)
+                cells.append(_cell(divisions, place, float(contexts.weights[inside].sum()), seen.count(place), values))
+    names = tuple(dict.fromkeys(itertools.chain.from_iterable(groups)))
+    return ByContext(dict(decision), names, tuple(cells), quo, isinstance(base.policy.reported, Averaging))
+
+
+def _cell(
+    divisions: Sequence[Division], place: tuple[int, ...], share: float, seen: int, values: Tensor
+) -> ContextCell:
+    where = {one.name: one.where[at] for one, at in zip(divisions, place, strict=True)}
+    labels = {one.name: one.labels[at] for one, at in zip(divisions, place, strict=True)}
+    levels = torch.tensor(INTERVAL, dtype=values.dtype, device=values.device)
+    means, (low, high) = values.mean(0).tolist(), values.quantile(levels, dim=0).tolist()
+    beside = (means[1], (low[1], high[1])) if len(means) > 1 else (None, None)
+    return ContextCell(where, labels, share, seen, means[0], (low[0], high[0]), *beside)
+
+
+def plain(base: Base) -> Unknowns:
+    """Return what is unknown behind plain averages: that of the base, or where its objective is another one drawn anew."""
+    if isinstance(base.policy.reported, Averaging):
+        return base.unknowns
+    generator = streams.resumed(base.state)
+    return unknowns(base.situation, AVERAGE, base.policy.surrogate, base.unknowns.contexts, generator)
+
+
+def within(drawn: Unknowns, inside: Tensor) -> Unknowns:
+    """Return what is unknown where only some contexts come, `"n"`: their weights are what they are among each other."""
+    reference = drawn.contexts.weights[inside]
+    reference = reference / reference.sum()
+    weights = drawn.weights[..., inside]
+    total = weights.sum(-1, keepdim=True)
+    # A draw may give nothing to contexts that have hardly any weight.
+    weights = torch.where(total > LEAST_SHARE**2, weights / total.clamp_min(LEAST_SHARE**2), reference)
+    return replace(drawn, contexts=Contexts(drawn.contexts.points[inside], reference), weights=weights)
+
+
+def names_over(call: str, over: object) -> tuple[str, ...] | None:
+    """Return the names of contexts to look at, or raise `ArgumentError` for what names none."""
+    names = (over,) if isinstance(over, str) else over
+    if names is None:
+        return None
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise ArgumentError(f"{call}(over={shown(over)}): give the name of a context, or a list of two names.")
+    return tuple(names)
+
+
+def _groups(call: str, base: Base, space: Space, over: tuple[str, ...] | None) -> list[tuple[str, ...]]:
+    """Return the contexts to look at, each by itself or those named together."""
+    seen = base.situation.trials.space
+    if not seen.context:
+        raise IncompatibleError(
+            f"{call}: this study's {'policy ignores contexts' if space.context else 'space has no contexts'}; there is no "
+            "kind of day to tell apart."
+        )
+    open_names = [name for name in seen.context if name not in base.situation.given]
+    if not open_names:
+        raise ArgumentError(f"{call}: every context is given; leave out the ones to look at.")
+    if over is None:
+        return [(name,) for name in open_names]
+    for name in over:
+        if name not in open_names:
+            why = "it is given" if name in base.situation.given else f"the study has {_listed(seen.context)}"
+            raise ArgumentError(
+                f"{call}(over={shown(name)}): no such context is open{did_you_mean(name, open_names)}; {why}."
+            )
+    if not 1 <= len(over) <= 2 or len(set(over)) < len(over):
+        raise ArgumentError(
+            f"{call}(over={shown(list(over))}): give one or two different contexts of {_listed(open_names)}."
+        )
+    return [over]
+
+
+def _listed(names: Sequence[str] | Mapping[str, object]) -> str:
+    return ", ".join(repr(name) for name in names)
