@@ -72,7 +72,7 @@ class Fading:
     @property
     def together(self) -> Tensor:
         """The correlations of the rows' rounds with each other; `"n n"`."""
-        return torch.exp(-(self.ages[:, None] - self.ages).abs())
+        return (self.ages[:, None] - self.ages).abs_().neg_().exp_()  # in place: with many rows each copy counts
 
     def near(self, ages: Ages) -> tuple[Tensor, Tensor]:
         """Return the ages in lengths of those rows that are near enough, and their places; `"m"` each."""

@@ -18,7 +18,7 @@ COPIES: dict[KernelName, int] = {"squared_exponential": 1, "matern52": 15}
 
 
 # Matrices of observations by observations that a fit holds, one by a kernel with parts, and what a drift adds.
-MATRICES, WITH_PARTS, WITH_DRIFT = 7, 21, 2
+MATRICES, WITH_PARTS, WITH_DRIFT = 7, 21, 9
 
 
 def posterior_needs(kernel: KernelName, sizes: Sizes, *, parts: bool = False, drift: bool = False) -> list[Need]:

@@ -217,8 +217,8 @@ class GaussianPosterior:
         """Return the same where the observations belong to earlier rounds; those too old to count are left out."""
         if self.fading is None:
             return self._conditioned(x, c, y, None)
-        own, kept = self.fading.near(ages.to(self.zx.device))
-        return self._conditioned(x[kept], c[kept], None if y is None else y[kept], own)
+        own, kept = self.fading.near(ages.to(x.device))
+        return self._conditioned(x[kept], c[kept], None if y is None else y[kept], own.to(self.zx.device))
 
     def _conditioned(self, x: Tensor, c: Tensor, y: Tensor | None, ages: Tensor | None) -> GaussianPosterior:
         if len(x) == 0:
