@@ -46,20 +46,21 @@ LINES = {
 
 def main() -> None:
     """Draw the picture."""
-    found: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
+    found: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(dict)
     with gzip.open(Path(sys.argv[1]) if len(sys.argv) > 1 else RESULTS, "rt") as file:
         for line in file:
             record = json.loads(line)
             if "regret" in record:
-                found[record["world"], record["method"]].append(record["regret"])
+                found[record["world"], record["method"]][record["seed"]] = record["regret"]
     figure, panels = plt.subplots(2, 5, figsize=(13, 5.6), sharex=True, layout="constrained")
     drawn = {}
     for axes, world in zip(panels.flat, WORLDS, strict=True):
-        unit = np.mean([sum(regret) for regret in found[world, "default"]])
         for method, (label, colour, dash) in LINES.items():
-            runs = found.get((world, method))
-            if runs:
-                height = np.cumsum(np.mean(runs, 0)) / unit
+            runs, plain = found.get((world, method), {}), found[world, "default"]
+            seeds = runs.keys() & plain.keys()  # a method is measured by the default on its own seeds
+            if seeds:
+                unit = np.mean([sum(plain[seed]) for seed in seeds])
+                height = np.cumsum(np.mean([runs[seed] for seed in seeds], 0)) / unit
                 (line,) = axes.plot(np.arange(1, len(height) + 1), height, color=colour, ls=dash, lw=1.8)
                 drawn[label] = line
         axes.set_title(
