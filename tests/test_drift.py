@@ -217,6 +217,14 @@ def test_the_chances_are_those_of_marginal_likelihoods():
     assert wanted == pytest.approx(tuple(odds / odds.sum()))
 
 
+def test_the_most_probable_answer_is_taken(monkeypatch):
+    rows = moving()
+    for each, wanted in (((0.2, 0.15, 0.3, 0.2, 0.15), 50.0), ((0.4, 0.15, 0.15, 0.15, 0.15), None)):
+        monkeypatch.setattr("windward.surrogate.fit.chances", lambda densities, each=each: each)
+        found = GaussianProcess(drift="learnt").fitted(rows)
+        assert (found.drift, found.still) == (wanted, each[0])
+
+
 def test_a_world_that_stands_still_keeps_the_plain_fit():
     rows = aged(random_dataset(40, 1, 1))
     plain, found = (GaussianProcess(drift=drift).fit(rows).hyperparameters for drift in (None, "learnt"))
@@ -355,6 +363,12 @@ def test_a_check_looks_at_what_is_recent():
             "is taken to change with time: a result from 20 days ago counts half, and results older than 120",
         ),
         (None, "trials", 0.85, "does not seem to change with time (85 % probability)."),
+        (
+            None,
+            "trials",
+            0.4,
+            "may change with time (60 % probability); it is not clear how fast, so it is taken to stand still.",
+        ),
     ],
 )
 def test_it_says_how_fast(length, unit, still, said):

@@ -47,6 +47,11 @@ class Drift:
 results older than 100 trials are left out.'
         """
         if self.half is None or self.oldest is None:
+            if self.probability is not None and self.probability > 0.5:  # but no length is as probable as none
+                return (
+                    f"The outcome of a decision may change with time ({percent(self.probability)} probability); it is not "
+                    "clear how fast, so it is taken to stand still."
+                )
             return (
                 f"The outcome of a decision does not seem to change with time{_sure(self.probability, changes=False)}."
             )
