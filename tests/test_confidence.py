@@ -72,7 +72,7 @@ def shop(divergence=DIVERGENCES[0], level=0.9, *, rounds=9, **parts):
     return study
 
 
-@pytest.mark.parametrize("divergence", DIVERGENCES, ids=repr)
+@pytest.mark.parametrize("divergence", [*DIVERGENCES, ww.MMD("fitted")], ids=repr)
 def test_one_radius_for_the_ask_and_the_recommendation(divergence, monkeypatch):
     study, solved = shop(divergence), []
     solve = ww.Confidence.solved

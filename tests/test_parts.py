@@ -60,10 +60,13 @@ def test_every_exported_part_is_in_the_table():
     parts = {kind for kind in exported if isinstance(kind, type) and hasattr(kind, "__dataclass_fields__")}
     not_parts = {
         ww.Acquisition,
+        ww.Alarm,
         ww.Beside,
         ww.Beyond,
+        ww.ByContext,
         ww.CheckedTrial,
         ww.Comparison,
+        ww.ContextCell,
         ww.Contexts,
         ww.Coverage,
         ww.Forecast,
@@ -76,7 +79,9 @@ def test_every_exported_part_is_in_the_table():
         ww.Recommendation,
         ww.Result,
         ww.Settled,
+        ww.Shift,
         ww.Situation,
+        ww.Stage,
         ww.Suggestion,
         ww.Tell,
         ww.Trial,

@@ -83,7 +83,7 @@ class Confidence:
         x, least = self.bound(situation, judged)
         contexts = situation.contexts
         values = situation.posterior.means(x[None], contexts.points)[0]
-        return Solved(*root(divergence.on(contexts), values, contexts.weights, least), self)
+        return Solved(*root(situation.ball(divergence), values, contexts.weights, least), self)
 
     def bound(self, situation: Situation, judged: Contexts) -> tuple[Tensor, float]:
         """Return the decision with the best average `"d"` and a lower bound of its true average; no divergence yet."""
