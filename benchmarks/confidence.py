@@ -228,6 +228,7 @@ def counted(rows: Sequence[dict[str, Any]], kind: str) -> dict[str, Any]:
     return {
         "runs": len(mine),
         "broken": sum(row["true"] < row["robust"] - ROUNDING for row in mine),
+        "no_ball": sum(row["radius"] == 0.0 for row in mine),
         "no_root": sum(row["how"] == "minimum" for row in mine),
         "radius": round(sum(row["radius"] for row in mine) / len(mine), 4),
         "plain": round(sum(row["plain"] for row in rows) / len(mine), 5),
@@ -257,7 +258,7 @@ def broken(cell: dict[str, Any]) -> str:
 
 def given_up(cell: dict[str, Any]) -> str:
     """Return what the guarded decision brings less than the plain one, as a share of the best true average."""
-    return f"{100 * (cell['plain'] - cell['true']) / abs(cell['best']):.1f} %"
+    return f"{round(100 * (cell['plain'] - cell['true']) / abs(cell['best']), 1) + 0.0:.1f} %"  # not minus zero
 
 
 def best_of(world: World) -> float:
