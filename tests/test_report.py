@@ -108,7 +108,7 @@ def test_only_its_own_two_scripts_run(page):
     read = Reader(page)
     data = [text for attributes, text in read.scripts if attributes.get("type") == "application/json"]
     run = [text for attributes, text in read.scripts if "type" not in attributes]
-    assert len(data) == 7 and len(run) == 2
+    assert len(data) == 9 and len(run) == 2
     policy = next(a["content"] for tag, a in read.tags if a.get("http-equiv") == "Content-Security-Policy")
     hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in run]
     assert re.findall(r"'sha256-([^']+)'", policy) == hashes

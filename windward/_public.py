@@ -50,6 +50,7 @@ from windward.study.study import Study
 from windward.suggest.checked import CheckedTrial, Coverage, ModelCheck
 from windward.suggest.forecasters import Forecaster
 from windward.suggest.in_context import ByContext, ContextCell
+from windward.suggest.influence import Importance, Influence, Interaction
 from windward.suggest.stage import Stage
 from windward.surrogate import GaussianProcess, Hyperparameters, SoftClip, Standardize, Unscaled
 from windward.trials.foretold import Forecast
@@ -104,8 +105,11 @@ __all__ = [
     "HuangWidth",
     "Hyperparameters",
     "Ignore",
+    "Importance",
     "IncompatibleError",
+    "Influence",
     "Integer",
+    "Interaction",
     "JournalError",
     "KernelDensity",
     "KernelRate",

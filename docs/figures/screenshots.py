@@ -104,10 +104,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         url, report = f"sqlite:///{folder}/shop.db", Path(folder) / "report.html"
         study = play(url)
+        own = {"price": cautious, "check": mistaken, **dict.fromkeys(("by_context", "importance", "effects"), bakery)}
         for name, draw in plots.FIGURES.items():
-            shown = {"price": cautious, "check": mistaken, "by_context": bakery}.get(name, lambda: study)()
+            shown = own.get(name, lambda: study)()
             made = draw(shown)
-            plots.png(made, HERE / f"plot-{name}.png", width=900, height=max(440, made.layout.height), scale=1)
+            plots.png(made, HERE / f"plot-{name}.png", width=900, height=made.layout.height + 20, scale=1)
         plots.png(two_decisions(), HERE / "plot-landscape-two.png", width=900, height=440, scale=1)
         write_report(study, report)
         process, address = serve(url)

@@ -1,4 +1,4 @@
-"""Commands that answer what people ask of advice: by-context."""
+"""Commands that answer what people ask of advice: by-context, importance."""
 
 from __future__ import annotations
 
@@ -78,3 +78,43 @@ def by_context(
     )
     for note in found.notes:
         say(note)
+
+
+@click.command(short_help="Say what matters.")
+@click.argument("study")
+@context_option
+@at_option
+@journal_option
+@json_option
+def importance(study: str, context: tuple[str, ...], when: str | None, journal: str, as_json: bool) -> None:
+    """Say what matters: how much of the variation each decision and context accounts for, with 90 % intervals.
+
+    \b
+    Example: windward importance shop
+    """
+    from windward.basics.speech import and_list, percent
+    from windward.present import records
+
+    one = opened(study, journal)
+    found = one.importance(
+        context=typed("context", one.space.context, context), when=time_typed("--when", one.space, when)
+    )
+    if as_json:
+        echo_json(records.importance(found))
+        return
+    for line in found.sentences:
+        say(line)
+    print_table(
+        ["", "by itself", "90 % from", "to", "in all", "90 % from", "to"],
+        [
+            [
+                and_list(each.names),
+                percent(each.first),
+                *(percent(end) for end in each.first_interval),
+                percent(each.total),
+                *(percent(end) for end in each.total_interval),
+            ]
+            for each in found.inputs
+        ],
+        left=[""],
+    )

@@ -38,6 +38,7 @@ COMMANDS = {
     "compare": "windward.cli.deciding:compare",
     "settled": "windward.cli.deciding:settled",
     "by-context": "windward.cli.asking:by_context",
+    "importance": "windward.cli.asking:importance",
     "check": "windward.cli.deciding:check",
     "report": "windward.cli.deciding:report",
     "serve": "windward.cli.serving:serve",

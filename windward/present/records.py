@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # records of trials need neither torch nor a fit
     from windward.suggest.checked import ModelCheck
     from windward.suggest.forecasters import Forecaster
     from windward.suggest.in_context import ByContext
+    from windward.suggest.influence import Importance
     from windward.suggest.stage import Stage
     from windward.trials.shift import Shift
     from windward.trials.trials import Trials
@@ -152,6 +153,31 @@ def by_context(found: ByContext) -> dict[str, Any]:
         "names": list(found.names),
         "average": found.average,
         "cells": cells,
+        "sentences": list(found.sentences),
+    }
+
+
+def importance(found: Importance) -> dict[str, Any]:
+    """Return what matters."""
+    strongest = None
+    if found.strongest is not None:
+        strongest = {"names": [list(names) for names in found.strongest.names], "share": found.strongest.share}
+    return {
+        "inputs": [
+            {
+                **asdict(one),
+                "names": list(one.names),
+                "first_interval": list(one.first_interval),
+                "total_interval": list(one.total_interval),
+                "levels": list(one.levels),
+                "effect": list(one.effect),
+                "effect_interval": [list(ends) for ends in one.effect_interval],
+            }
+            for one in found.inputs
+        ],
+        "decisions": found.decisions,
+        "contexts": found.contexts,
+        "strongest": strongest,
         "sentences": list(found.sentences),
     }
 

@@ -27,6 +27,7 @@ from windward.suggest.checked import ModelCheck
 from windward.suggest.compare import compared
 from windward.suggest.forecasters import Forecaster, forecasters
 from windward.suggest.in_context import ByContext, by_context, names_over
+from windward.suggest.influence import Importance, importance_of
 from windward.suggest.model_check import checked_model
 from windward.suggest.prepare import Request
 from windward.suggest.recommend import assessed, base, recommendation
@@ -223,6 +224,19 @@ class Snapshot:
             return kept
         found = self.assessment(call, decision=decision, context=known)
         answer = by_context(call, found, self.trials, names, self.status_quo, decision)
+        if not found.situation.moment.read:
+            self.kept.keep_answer(self.revision, question, answer)
+        return answer
+
+    def importance(self, call: str, *, context: Awaited | Values | None = None) -> Importance:
+        """Return how much of the variation each decision and context accounts for; computed once per state."""
+        known = context if isinstance(context, Awaited) else Awaited({} if context is None else dict(context))
+        question = "importance", known.key
+        kept = self.kept.answer(self.revision, question)
+        if isinstance(kept, Importance):
+            return kept
+        found = self.assessment(call, context=known)
+        answer = importance_of(call, found, self.stage(), self.trials.sign)
         if not found.situation.moment.read:
             self.kept.keep_answer(self.revision, question, answer)
         return answer

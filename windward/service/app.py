@@ -17,8 +17,9 @@ from windward.basics.errors import JournalError
 from windward.basics.times import read_moment
 from windward.present import records
 from windward.present.plots import FIGURES
-from windward.service import bodies, jobs, page
+from windward.service import advice, bodies, jobs, page
 from windward.service.access import Admin, Inside, Kitchen, Name, Readable, Somebody, Writable
+from windward.service.advice import REFUSALS, revision_of
 from windward.service.fits import Fits, Rank
 from windward.service.gate import Gate
 from windward.service.guard import Doorkeeper, StrictRoute, Wrong, add_handlers, for_clients
@@ -39,21 +40,7 @@ if TYPE_CHECKING:
 else:
     FigureKind = Literal[tuple(FIGURES)]
 Id = Annotated[int, Path(ge=0, le=2**31)]
-Object = Annotated[str | None, Query(max_length=10_000)]  # a JSON object, written out
-When = Annotated[bodies.Time | None, Query()]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", max_length=200)]
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"description": "The body is no JSON, or has NaN or numbers beyond the floats."},
-    401: {"description": "No token, or one that nobody has."},
-    403: {"description": "The token may not do this."},
-    404: {"description": "There is no such study or trial."},
-    409: {"description": "The study cannot do this to that trial now; nothing was written."},
-    408: {"description": "The request took too long to arrive."},
-    413: {"description": "The body is too large."},
-    422: {"description": "Something in the request does not fit; nothing was written."},
-    429: {"description": "Too many wrong tokens came from this address."},
-    503: {"description": "The storage cannot be reached, or too many fits wait."},
-}
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -89,7 +76,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.add_middleware(Doorkeeper, largest=settings.largest_body, seconds=settings.body_seconds)
     add_handlers(app)
-    for router in (studies, rounds, reading, page.pages):
+    for router in (studies, rounds, reading, advice.answers, page.pages):
         app.include_router(router)
     return app
 
@@ -235,86 +222,10 @@ def trials(
     return {"trials": [records.trial(trial, now) for trial in rows], "total": len(study.trials)}
 
 
-@reading.get("/recommendation", response_class=JSONResponse)
-async def recommendation(
-    inside: Inside, name: Readable, context: Object = None, forecast: Object = None, when: When = None
-) -> Response:
-    """Say what to do now; `context`, a JSON object, is what is known of the context it will meet, `when` at which time.
-
-    An object among its values is a forecast of that one; `forecast` is one of several together, by samples.
-    """
-    given = _object("context", context), when, _object("forecast", forecast)
-    key = ("recommendation", await run_in_threadpool(_revision, inside, name), context, when, forecast)
-    answer = await inside.fits.kept(key, Rank.ADVISE, name, jobs.recommend, name, *given)
-    return Response(answer, media_type="application/json")
-
-
-@reading.get("/comparison", response_class=JSONResponse)
-async def comparison(
-    inside: Inside,
-    name: Readable,
-    first: Object = None,
-    second: Object = None,
-    context: Object = None,
-    when: When = None,
-) -> Response:
-    """Set two decisions, JSON objects, side by side. Left out, the first is the status quo, the second the recommended one."""
-    asked = (_object("first", first), _object("second", second), _object("context", context))
-    key = ("comparison", await run_in_threadpool(_revision, inside, name), first, second, context, when)
-    answer = await inside.fits.kept(key, Rank.ADVISE, name, jobs.compare, name, *asked, when)
-    return Response(answer, media_type="application/json")
-
-
-@reading.get("/by-context", response_class=JSONResponse)
-async def by_context(
-    inside: Inside,
-    name: Readable,
-    decision: Object = None,
-    over: Annotated[list[str] | None, Query(max_length=2)] = None,
-    context: Object = None,
-    when: When = None,
-) -> Response:
-    """Say what a decision, a JSON object, is worth on each kind of day; left out, the recommended one.
-
-    `over` is a context to look at, given twice for two together; left out, each of them by itself.
-    """
-    asked = _object("decision", decision), over, _object("context", context), when
-    names = None if over is None else tuple(over)
-    key = ("by context", await run_in_threadpool(_revision, inside, name), decision, names, context, when)
-    answer = await inside.fits.kept(key, Rank.ADVISE, name, jobs.by_context, name, *asked)
-    return Response(answer, media_type="application/json")
-
-
-@reading.get("/settled", response_class=JSONResponse)
-async def settled(
-    inside: Inside,
-    name: Readable,
-    delta: Annotated[float | None, Query(gt=0, allow_inf_nan=False)] = None,
-    context: Object = None,
-    when: When = None,
-) -> Response:
-    """Say how probable it is that no decision is better than the recommended one by more than `delta`.
-
-    Without `delta`, the difference that holds with a probability of 0.9.
-    """
-    given = _object("context", context)
-    key = ("settled", await run_in_threadpool(_revision, inside, name), delta, context, when)
-    answer = await inside.fits.kept(key, Rank.ADVISE, name, jobs.settled, name, delta, given, when)
-    return Response(answer, media_type="application/json")
-
-
-@reading.get("/check", response_class=JSONResponse)
-async def check(inside: Inside, name: Readable) -> Response:
-    """Say whether the model behind the advice can be trusted, in numbers and sentences."""
-    key = ("check", await run_in_threadpool(_revision, inside, name))
-    answer = await inside.fits.kept(key, Rank.SHOW, name, jobs.check, name)
-    return Response(answer, media_type="application/json")
-
-
 @reading.get("/figures/{kind}", response_class=JSONResponse)
 async def figure(inside: Inside, name: Readable, kind: FigureKind) -> Response:
     """Return a figure as plotly's JSON."""
-    key = ("figure", await run_in_threadpool(_revision, inside, name), kind)
+    key = ("figure", await run_in_threadpool(revision_of, inside, name), kind)
     answer = await inside.fits.kept(key, Rank.SHOW, name, jobs.figure, name, kind)
     return Response(answer, media_type="application/json")
 
@@ -322,7 +233,7 @@ async def figure(inside: Inside, name: Readable, kind: FigureKind) -> Response:
 @reading.get("/report", response_class=HTMLResponse)
 async def report(inside: Inside, name: Readable) -> Response:
     """Return the report, one HTML file."""
-    key = ("report", await run_in_threadpool(_revision, inside, name))
+    key = ("report", await run_in_threadpool(revision_of, inside, name))
     answer = await inside.fits.kept(key, Rank.SHOW, name, jobs.report, name)
     return Response(
         answer, media_type="text/html", headers={"content-disposition": 'attachment; filename="report.html"'}
@@ -358,25 +269,6 @@ def _summary(inside: Kitchen, name: str) -> dict[str, Any]:
         return {**line, "direction": study.direction, "revision": study.revision, **records.counts(study.trials)}
     except JournalError as error:
         return {**line, "error": for_clients(error)}
-
-
-def _revision(inside: Kitchen, name: str) -> tuple[str, str, int]:
-    """Return what tells apart all that was ever known of a study: what was computed then is right for the same again."""
-    birth, study = inside.shelf.born(name)
-    study.sync()
-    return name, birth, study.revision
-
-
-def _object(name: str, text: str | None) -> dict[str, Any] | None:
-    if text is None:
-        return None
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise Wrong(400, f"{name}: not JSON: {str(error)[:100]}") from error
-    if not isinstance(found, dict):
-        raise Wrong(422, f"{name}: give a JSON object from names to values.")
-    return found
 
 
 def _check_sizes(settings: Settings, data: dict[str, Any]) -> None:

@@ -95,6 +95,17 @@ def by_context(
     return json.dumps({**records.by_context(found), "revision": seen.revision}, allow_nan=False)
 
 
+def importance(shelf: Shelf, name: str, context: dict[str, Any] | None, when: str | None = None) -> str:
+    """Return what matters in a study, as JSON."""
+    from windward.present import records
+
+    call, study = "study.importance", shelf.study(name)
+    given = coming_at(call, study.space, read_coming(call, study.space, context), _time(when))
+    seen = study.snapshot()
+    found = seen.importance(call, context=given)
+    return json.dumps({**records.importance(found), "revision": seen.revision}, allow_nan=False)
+
+
 def settled(
     shelf: Shelf, name: str, delta: float | None, context: dict[str, Any] | None, when: str | None = None
 ) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from windward.suggest.checked import ModelCheck
     from windward.suggest.forecasters import Forecaster
     from windward.suggest.in_context import ByContext
+    from windward.suggest.influence import Importance
     from windward.suggest.stage import Stage
     from windward.trials.coming import ComingContext
     from windward.trials.records import Comparison, Recommendation
@@ -108,6 +109,14 @@ class Advising(ABC):
             one = self.space.check_decision(call, decision)
         given = coming_at(call, self.space, context, when)
         return self.snapshot().by_context(call, decision=one, over=over, context=given)
+
+    def importance(self, *, context: ComingContext | None = None, when: datetime | None = None) -> Importance:
+        """Return what matters: how much of the variation each decision and context accounts for, the most first.
+
+        Decisions count evenly over their ranges, contexts as they come; what is known of the context does not vary.
+        """
+        call = "study.importance"
+        return self.snapshot().importance(call, context=coming_at(call, self.space, context, when))
 
     def settled(self, delta: float, *, context: ComingContext | None = None, when: datetime | None = None) -> float:
         """Return the probability that no decision is better than the recommended one by more than `delta`.
