@@ -141,7 +141,8 @@ def importance_of(call: str, found: Assessment, stage: Stage, sign: float) -> Im
     chosen = list(zip(drawn.posteriors, drawn.seeds, strict=False))
     functions = [chosen[place % len(chosen)] for place in range(DRAWS)] if len(chosen) > 1 else chosen * DRAWS
     generators = {seed: streams.repeated(seed) for _, seed in chosen}
-    sampled = [shares_of(each.path(generators[seed]), at) for each, seed in functions]
+    again = streams.repeated(drawn.seeds[0])
+    sampled = [shares_of(each.path(generators[seed]), at.redrawn(again)) for each, seed in functions]
     return _gathered(base.situation.trials.space, at, known, sampled, _strongest(drawn.posteriors, at, known), sign)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -60,13 +60,27 @@ class Input:
 class Setting:
     """The inputs, and the points of decisions `"m d"` and weighted contexts at which each level of one is looked at.
 
-    `spread` are more decisions `"s d"`, for the variance.
+    `spread` are more decisions `"s d"`, for the variance; `unknown` is how many contexts the weights are worth, None where they
+    are certain.
     """
 
     inputs: tuple[Input, ...]
     x: Tensor
     contexts: Contexts
     spread: Tensor
+    unknown: float | None = None
+
+    def redrawn(self, generator: torch.Generator) -> Setting:
+        """Return the same with a draw of how often contexts may come; itself where that is certain."""
+        unknown = self.unknown
+        if unknown is None:
+            return self
+        met = Contexts(self.contexts.points, _redrawn(self.contexts.weights, unknown, generator))
+        inputs = [
+            one if one.decides else replace(one, weights=_redrawn(one.weights, unknown, generator))
+            for one in self.inputs
+        ]
+        return replace(self, inputs=tuple(inputs), contexts=met)
 
 
 @dataclass(frozen=True)
@@ -91,7 +105,8 @@ def setting(space: Space, contexts: Contexts, given: Sequence[str], generator: t
     inputs = [_decision(space, name) for name in space.decision]
     spread = _spread(space, inputs, max(SPREAD, count), generator).to(met.points)
     inputs += [_contexts(space, names, contexts) for names in _together(space, open_names, contexts)]
-    return Setting(tuple(each for each in inputs if len(each.levels) > 1), spread[:count], met, spread)
+    worth = None if contexts.unknown is None else float(contexts.unknown.mass.sum())
+    return Setting(tuple(each for each in inputs if len(each.levels) > 1), spread[:count], met, spread, worth)
 
 
 def _decision(space: Space, name: str) -> Input:
@@ -137,6 +152,12 @@ def _spaced(contexts: Contexts, count: int) -> Tensor:
     """Return points by their weights, evenly along a curve through all of them; `"count k"`."""
     order = space_filling_order(contexts.points.cpu()).to(contexts.points.device)
     return Contexts(contexts.points[order], contexts.weights[order]).fewer(count).points
+
+
+def _redrawn(weights: Tensor, worth: float, generator: torch.Generator) -> Tensor:
+    """Return weights drawn about these, as sure of them as so many contexts are."""
+    drawn = torch._standard_gamma(worth * weights.cpu(), generator=generator).clamp_min(torch.finfo(torch.float64).tiny)
+    return (drawn / drawn.sum()).to(weights)
 
 
 def _columns(where: slice) -> Tensor:
