@@ -8,7 +8,7 @@ import scipy.optimize
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windward.search.bfgs import minimize_rows
+from windward.search.bfgs import _Rows, minimize_rows
 
 
 def rosenbrock(x):
@@ -321,3 +321,16 @@ def test_a_row_that_meets_a_lower_one_stops():
         lambda x: (np.abs(x[:, 0]) ** 2, 2 * x), starts[:, :1] * 0 + 0.5, low[:, :1], high[:, :1], **budget, meet=0.1
     )
     assert np.allclose(found, 0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("known", "change"), [(1.0, [0.0, 1e-170]), (1.0, [1e-30, 1e-158]), (1e-300, [1e-12, 1e-12])], ids=str
+)
+def test_a_gradient_that_hardly_changes_teaches_nothing_and_breaks_nothing(known, change):
+    rows = _Rows(
+        np.zeros((1, 2)), np.ones(1), np.ones((1, 2)), -np.ones((1, 2)), np.ones((1, 2)), 1e-9, (0.1, 1.0), kinks=False
+    )
+    rows.inverse_hessian *= known
+    rows.curved[:] = known != 1.0
+    rows._learn(np.array([0]), np.array([[1.0, 1.0]]), np.array([change]))
+    assert np.isfinite(rows.inverse_hessian).all()

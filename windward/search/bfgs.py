@@ -42,6 +42,7 @@ KINK = 10.0  # tolerances: a row in a kink is done where its promised gain, in t
 # After `PATIENCE` evaluations a row is left where `HOPE` times its promised gain would not bring it down to the lowest.
 HOPE, PATIENCE = 10.0, 6
 CURVED = 12  # steps of a row in which a known Hessian replaces H: near the top what BFGS has gathered is better
+TINY = float(np.finfo(np.float64).tiny)  # the least number of full precision
 SINGULAR = 1e-10  # the least eigenvalue of a Hessian with unit diagonal that its inverse goes by
 NEAR = 0.01  # of the unit cube: rows that have come so near to each other end in the same place
 
@@ -248,7 +249,8 @@ class _Rows:
         """Update the inverse Hessians by a step s and the change y of the gradient along it, where s.y > 0."""
         curvature = (move * change).sum(-1)
         square = (change * change).sum(-1)
-        curved = curvature > 1e-12 * np.sqrt((move * move).sum(-1) * square)
+        # A gradient that changes by less than squares can hold teaches nothing.
+        curved = (curvature > 1e-12 * np.sqrt((move * move).sum(-1) * square)) & (square > TINY)
         if not curved.all():
             rows, move, change = rows[curved], move[curved], change[curved]
             curvature, square = curvature[curved], square[curved]
@@ -258,7 +260,8 @@ class _Rows:
         along = move / curvature[:, None]
         turned = _product(inverse, change)
         # Where the function is flatter than H says, H grows first: from a start on a steep slope it would stay too short.
-        wider = np.maximum(curvature / (change * turned).sum(-1), 1.0)
+        bent = (change * turned).sum(-1)
+        wider = np.maximum(np.divide(curvature, bent, out=np.ones_like(bent), where=bent > 0.0), 1.0)
         inverse *= wider[:, None, None]
         turned *= wider[:, None]
         # H + (1 + y'Hy / s.y) s s' / s.y - (Hy s' + s y'H) / s.y, as a product of s / s.y with a vector and its mirror
