@@ -103,6 +103,25 @@ def test_it_is_said_in_words_and_goes_to_the_log_and_back():
     assert study.replay(study.ask().id)
 
 
+def test_under_a_forecast_it_is_what_the_forecast_leaves_open():
+    objective = ww.Robust(ww.TotalVariation(), ww.Confidence(0.9))
+    study = ww.Study(SHOP, policy(context_model=ww.Empirical(20), objective=objective), name="shop")
+    for id in range(24):  # the higher the demand the worse, whatever the order
+        demand, order = (7 * id % 24 + 0.5) / 24, (5 * id % 24) / 24
+        study.add({"order": order}, -10 * demand - (order - 0.5) ** 2, context={"demand": demand})
+
+    def found(low, high):
+        return study.recommend(context={"demand": ww.Forecast(quantiles={0.1: low, 0.9: high})})
+
+    # A good or a bad forecast is no reason for a larger or a smaller ball: how far it may be wrong is.
+    calm, good, bad = study.recommend(), found(0.05, 0.15), found(0.85, 0.95)
+    assert {one.radius.how for one in (calm, good, bad)} == {"root"}
+    assert 0.05 < bad.radius.value < 0.4 and 0.05 < good.radius.value < 0.4
+    assert bad.value < calm.value < good.value
+    asked = study.ask(context={"demand": ww.Forecast(quantiles={0.1: 0.85, 0.9: 0.95})})
+    assert study.replay(asked.id).decision == asked.decision
+
+
 def test_what_has_no_root_is_said():
     class Flat:
         def __call__(self, suggestion):

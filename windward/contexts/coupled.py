@@ -54,7 +54,9 @@ class Foretold:
         points, mass = self.contexts.points, self.worth * self.contexts.weights
         if usual is None:
             return with_unknown(points, mass)
-        return with_unknown(torch.cat([points, usual.points]), torch.cat([mass, UNSEEN_MASS * usual.weights]))
+        possible = usual.weights > 0
+        elsewhere = UNSEEN_MASS * usual.weights[possible]
+        return with_unknown(torch.cat([points, usual.points[possible]]), torch.cat([mass, elsewhere]), len(elsewhere))
 
 
 def made_of(

@@ -127,7 +127,7 @@ def base_of(
     if ready.contexts is None or not ready.trials.arrived:
         return None
     situation = arrived_only(ready, posterior)
-    policy = confident(ready.policy, situation, request)
+    policy = confident(ready.policy, situation, ready.judged)
     state = generator.get_state()
     judged = ready.judged(far=True)
     judged = situation.contexts if judged is None else judged.to(ready.trials.device)

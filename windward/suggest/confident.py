@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from windward.contexts import Judging
+from windward.contexts import Contexts
 from windward.objectives.protocol import Objective, Settling
 from windward.objectives.situation import Situation
 from windward.policy import Policy
-from windward.suggest.prepare import Request
 
 
-def confident(policy: Policy, situation: Situation, request: Request) -> Policy:
+def confident(policy: Policy, situation: Situation, judged: Callable[[], Contexts | None]) -> Policy:
     """Return the policy with every radius that the data decide solved in this situation.
 
-    The contexts seen decide it as a guard judges them, for an ask and for a recommendation alike.
+    The contexts `judged` decide it, those that a guard looks at, for an ask and for a recommendation alike: under a forecast
+    those that it leaves open.
     """
     objective, reported = policy.objective, policy.report.objective
     if not (_open(objective) or _open(reported)) or situation.radius is not None:
         return policy
-    model, space, trials = policy.context_model, situation.trials.space, situation.trials
-    judged = model.judged(space, trials, request.known(space)) if isinstance(model, Judging) else None
-    seen = replace(situation, judged=None if judged is None else judged.to(trials.device))
+    found = judged()
+    seen = replace(situation, judged=None if found is None else found.to(situation.trials.device))
     report = replace(policy.report, objective=None if reported is None else _settled(reported, seen))
     return replace(policy, objective=_settled(objective, seen), report=report)
 

@@ -65,7 +65,7 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
         )
     believed = policy.feedback(trials, policy.surrogate, request.now, request.start)
     situation = ready.believing(believed)
-    policy = confident(policy, situation, request)
+    policy = confident(policy, situation, ready.judged)
     aim = Aim(policy.objective, policy.objective.bind(situation))
     situation = doubted(policy, replace(situation, aim=aim), generator)
     acquisition = policy.belief(situation, aim.reduction, generator)
