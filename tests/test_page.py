@@ -115,6 +115,29 @@ def test_a_study_by_hand(service, tab):
     assert "What protection costs" in tab.inner_text("#figure-price")
 
 
+def test_what_another_decision_would_be_worth(service, tab):
+    url, journal = service
+    space = ww.Space({"order": ww.Real(0, 100), "route": ww.Categorical(["sea", "air"])}, {"demand": ww.Real(0, 100)})
+    study = ww.Study(space, journal=journal, name="tried", status_quo={"order": 30, "route": "sea"})
+    rows = [(7 * at % 100, ["sea", "air"][at % 2], 20 + 7 * (at % 5)) for at in range(14)]
+    study.add_many([ww.Past({"order": o, "route": r}, 9 * min(o, d) - 5 * o, {"demand": d}) for o, r, d in rows])
+    enter(tab, url, "#/study/tried")
+    tab.wait_for_selector("#recommendation .do >> text=Set order to")
+    tab.wait_for_selector("#recommendation >> text=no decision is better than the recommended one")
+    tab.click("#what-if summary")
+    best = study.recommend().decision
+    assert tab.input_value("#what-if-1") == str(["sea", "air"].index(best["route"]))
+    tab.focus("#what-if-0")
+    tab.keyboard.press("End")  # the keyboard moves a slider
+    tab.select_option("#what-if-1", label="air")
+    tab.wait_for_selector("#what-if tbody tr >> nth=2")
+    said = tab.inner_text("#what-if [role=status]")
+    found = study.compare({"order": 100, "route": "air"}, best)
+    assert "status quo" in said and "Order 100 and route air is better than order 30 and route sea with" in said
+    assert f"{found.first.value:.4g}" in said and tab.inner_text("output[for=what-if-0]") == "100"
+    assert tab.get_attribute("#what-if-0", "aria-valuetext") == "100"
+
+
 def test_a_result_of_another_system_appears_by_itself(service, tab):
     url, journal = service
     request(url, "POST", "/api/studies", {**SHOP, "name": "live"})

@@ -350,6 +350,79 @@ function card(study, trial, changed) {
   return node;
 }
 
+// -- what if ---------------------------------------------------------------------------------------------------------
+
+// A control for one decision; numbers have a slider, on a log scale where the range is one.
+function decisionControl(id, name, parameter, changed) {
+  const label = make("label", { htmlFor: id }, name);
+  if (parameter.choices) {
+    const field = make("select", { id, onchange: changed },
+      ...parameter.choices.map((choice, at) => make("option", { value: String(at) }, String(choice))));
+    return { node: make("div", {}, label, field), read: () => parameter.choices[Number(field.value)],
+      set: (value) => { field.value = String(parameter.choices.indexOf(value)); } };
+  }
+  const bend = parameter.log ? Math.log : (value) => value;
+  const back = parameter.log ? Math.exp : (value) => value;
+  const [low, high] = [bend(parameter.low), bend(parameter.high)];
+  const whole = parameter.part === "Integer";
+  const field = make("input", { id, type: "range", min: "0", max: "1000", step: "1" });
+  const shownAs = make("output", { htmlFor: id });
+  let exact = null;  // the value that was set: a slider knows a thousand places
+  const read = () => {
+    if (exact !== null) return exact;
+    const value = back(low + (high - low) * Number(field.value) / 1000);
+    return Math.min(parameter.high, Math.max(parameter.low, whole ? Math.round(value) : Number(value.toPrecision(4))));
+  };
+  const tell = () => {
+    shownAs.textContent = shown(read());
+    field.setAttribute("aria-valuetext", shown(read()));
+  };
+  field.addEventListener("input", () => { exact = null; tell(); changed(); });
+  return { node: make("div", {}, label, field, shownAs), read,
+    set: (value) => { exact = value; field.value = String(Math.round(1000 * (bend(value) - low) / (high - low))); tell(); } };
+}
+
+const PAUSE_MS = 400;
+
+// What a decision would be worth, beside the recommended one and the status quo.
+function whatIf(study, name) {
+  const answer = make("div", { role: "status", ariaLive: "polite" });
+  let timer = null, asked = 0, touched = false;
+  const changed = () => { touched = true; clearTimeout(timer); timer = setTimeout(compare, PAUSE_MS); };
+  const controls = Object.entries(study.decision).map(([each, parameter], at) =>
+    [each, decisionControl(`what-if-${at}`, each, parameter, changed)]);
+  const query = (parts) => Object.entries(parts).map(([key, value]) => `${key}=${encodeURIComponent(JSON.stringify(value))}`).join("&");
+
+  async function compare() {
+    const turn = ++asked;
+    const decision = Object.fromEntries(controls.map(([each, control]) => [each, control.read()]));
+    answer.classList.add("stale");
+    try {
+      const beside = await call("GET", `${api(name)}/comparison?${query({ first: decision })}`);
+      const quo = node.statusQuo ? await call("GET", `${api(name)}/comparison?${query({ second: decision })}`) : null;
+      if (turn !== asked) return;
+      const rows = [["this decision", beside.first], ["recommended", beside.second], ...(quo ? [["status quo", quo.first]] : [])];
+      answer.replaceChildren(
+        make("div", { className: "wide" }, make("table", {},
+          make("thead", {}, make("tr", {}, ...["", "value", "90 % from", "to"].map((head) => make("th", { scope: "col" }, head)))),
+          make("tbody", {}, rows.map(([label, found]) => make("tr", {}, make("th", { scope: "row" }, label),
+            ...[found.value, ...found.interval].map((value) => make("td", {}, shown(value)))))))),
+        ...[...beside.sentences, ...(quo ? quo.sentences : [])].map((line) => make("p", {}, line)));
+    } catch (error) {
+      if (turn === asked) answer.replaceChildren(make("p", { className: "bad" }, error.message));
+    } finally { if (turn === asked) answer.classList.remove("stale"); }
+  }
+
+  const node = make("details", { id: "what-if" }, make("summary", {}, "What if I did something else?"),
+    make("div", { className: "row sliders" }, controls.map(([, control]) => control.node)), answer);
+  node.begin = (decision, statusQuo) => {
+    node.statusQuo = statusQuo;
+    if (touched) { if (node.open) void compare(); return; }
+    for (const [each, control] of controls) control.set(decision[each]);
+  };
+  return node;
+}
+
 async function showStudy(name) {
   const view = state.view;
   let study = await call("GET", api(name));
@@ -364,6 +437,7 @@ async function showStudy(name) {
   const known = contextFields("ask", study);
   const plots = study.figures.map((kind) => make("section", { className: "figure", id: `figure-${kind}` }));
   const report = make("button", { type: "button", className: "quiet" }, "Download the report");
+  const tried = whatIf(study, name);
   let revision = -1;
 
   async function refresh() {
@@ -375,7 +449,7 @@ async function showStudy(name) {
     updateCards(fresh);
     if (fresh.revision !== revision) {
       revision = fresh.revision;
-      void updateAdvice(advice, name, fresh.stage, () => view === state.view && revision === fresh.revision);
+      void updateAdvice(advice, name, fresh, tried, () => view === state.view && revision === fresh.revision);
       void updateTable(table, fresh, name);
       void updateFigures(plots, name, () => view === state.view && revision === fresh.revision);
     }
@@ -421,6 +495,7 @@ async function showStudy(name) {
     make("div", { className: "actions" }, write ? ask : null, report),
     write && known.nodes.length ? make("details", {}, make("summary", {}, "Something is known of the coming context"),
       make("div", { className: "row" }, known.nodes)) : "",
+    tried,
     make("h2", {}, "On the way"), none, cards,
     make("h2", {}, "Figures"), make("div", { className: "figures" }, plots),
     make("h2", {}, "Latest trials"), table);
@@ -433,18 +508,23 @@ async function showStudy(name) {
   await look();
 }
 
-async function updateAdvice(place, name, stage, current) {
+async function updateAdvice(place, name, study, tried, current) {
+  const { stage } = study;
   place.classList.add("stale");
   let lines;
   let found = true;
   try {
-    lines = (await call("GET", `${api(name)}/recommendation`)).sentences;
+    const advised = await call("GET", `${api(name)}/recommendation`);
     if (!current()) return;
+    lines = advised.sentences;
+    tried.begin(advised.decision, study.status_quo);
+    tried.hidden = false;
     if (!stage.first_guess) lines = [...lines, stage.sentences.slice(1).join(" ")];
   } catch (error) {
     if (error.status !== 409) { say(error.message, true); return; }
     found = false;
-    lines = ["There is no recommendation yet.", ...stage.sentences, "Enter a value, and its context, to get one."];
+    tried.hidden = true;
+    lines = ["There is no recommendation yet.", ...stage.sentences, "A first guess takes one value with its context."];
   }
   place.replaceChildren(make("h2", {}, "What to do now"), make("p", { className: "do" }, lines[0]),
     ...lines.slice(1).map((line) => make("p", {}, line)));

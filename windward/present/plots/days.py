@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # Panels below each other; further contexts are left out, and the caption says so.
 MOST = 6
 # Heights of a panel and of what stands around them, in pixels.
-PANEL, AROUND = 230, 120
+PANEL, AROUND, BELOW = 230, 175, 80
 # How far to the sides two marks of one cell stand, of the distance between cells.
 BESIDE = 0.04
 
@@ -31,7 +31,8 @@ def by_context(study: Source, *names: str) -> go.Figure:
     made = figure("What it is worth on each kind of day", _caption(found))
     made.set_subplots(rows=len(shown), cols=1, vertical_spacing=0.32 / len(shown))
     made.update_layout(height=AROUND + PANEL * len(shown))
-    made.update_layout(legend={"y": -40.0 / (PANEL * len(shown)) - 0.04})
+    # Below two lines of labels and the last axis's title.
+    made.update_layout(legend={"y": -BELOW / (PANEL * len(shown))}, margin={"b": BELOW + 30})
     for row, name in enumerate(shown, start=1):
         numeric = not seen.space.context[name].choices
         cells = [cell for cell in found.cells if name in cell.where]
@@ -39,7 +40,9 @@ def by_context(study: Source, *names: str) -> go.Figure:
             trace.update(showlegend=row == 1, legendgroup=trace.name)
             made.add_trace(trace, row=row, col=1)
         ticks = {"tickvals": list(range(len(cells))), "ticktext": [f"{_label(c, name)}<br>{_share(c)}" for c in cells]}
-        made.update_xaxes(title=plain(name), range=[-0.5, len(cells) - 0.5], tickangle=0, row=row, col=1, **ticks)
+        made.update_xaxes(
+            title=plain(name), range=[-0.5, len(cells) - 0.5], tickangle=0, zeroline=False, row=row, col=1, **ticks
+        )
         made.update_yaxes(title="value", row=row, col=1)
     return made
 
