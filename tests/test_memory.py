@@ -204,6 +204,21 @@ def test_learnt_keeps_what_stands_still_and_follows_what_jumps():
     assert average(empirical) == pytest.approx(average(made(learnt, rows(*jumped))), abs=1.0)
 
 
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [(ww.Real(0, 1), 0.1), (ww.Real(), 77.7), (ww.Real(1, 9, log=True), 7.0), (ww.Cyclic(24), 3.0)],
+)
+def test_a_context_that_never_varies_says_nothing_of_half_lives(parameter, value):
+    """The mean of equal numbers is another number in the last bit, so that they seem to deviate: 0.1 does, 5.0 does not."""
+    space = ww.Space({"x": ww.Real(0, 1)}, {"demand": ww.Real(0, 200), "same": parameter})
+    again = ww.Space({"x": ww.Real(0, 1)}, {"demand": ww.Real(0, 200), "same": ww.Real(0, 10)})
+    demands = normal(40, 60)
+    with_it = seen(space, [{"demand": float(d), "same": value} for d in demands])
+    beside = seen(again, [{"demand": float(d), "same": 5.0} for d in demands])
+    found = half_life_shares(space, with_it, with_it.seen_contexts)
+    assert torch.allclose(found, half_life_shares(again, beside, beside.seen_contexts), atol=0.02)
+
+
 def test_what_was_given_is_not_predicted():
     """The number of the round moves as far as a context can; it is told before each decision, so nothing is to be learnt."""
     space = ww.Space({"x": ww.Real(0, 1)}, {"demand": ww.Real(0, 200), "round": ww.Real(0, None)})

@@ -198,8 +198,18 @@ def _spreads(space: Space, seen: Tensor, weights: Tensor) -> Tensor:
         if not math.isfinite(high - low):
             middle = _quartiles_apart(seen[:, columns][:, 0], weights) / NORMAL_QUARTILES
             deviation = torch.where(middle > 0.0, torch.minimum(deviation, middle), deviation)
-        found[..., columns] = deviation[..., None]
+        found[..., columns] = torch.where(_differ(seen[:, columns], weights), deviation, 0.0)[..., None]
     return found
+
+
+def _differ(columns: Tensor, weights: Tensor) -> Tensor:
+    """Return whether contexts `"t k"` with any weight `"*b t"` differ at all; `"*b"`. Equal ones deviate by rounding alone."""
+    counted = weights > 0
+    ends = [
+        (torch.where(counted, column, torch.inf).amin(-1), torch.where(counted, column, -torch.inf).amax(-1))
+        for column in columns.unbind(1)
+    ]
+    return torch.stack([low < high for low, high in ends]).any(0)
 
 
 def _quartiles_apart(column: Tensor, weights: Tensor) -> Tensor:
