@@ -210,6 +210,18 @@ def moved(journal=None):
     return study
 
 
+def test_of_many_changes_the_latest_are_listed():
+    values = [place + chance for place in range(0, 60, 3) for chance in (0.1, 0.3, 0.2) * 7]
+    found = shift_of(SPACE, trials(values), 0)
+    earlier = [said for said in found.sentences if said.startswith("An earlier change")]
+    assert len(found.alarms) > 5 and len(earlier) == 3
+    assert earlier[-1] == f"An earlier change of demand began about trial {found.alarms[-2].since}."
+    left, first = len(found.alarms) - 4, found.alarms[0].since
+    assert found.sentences[4] == f"Before these came {left} more, the first about trial {first}."
+    five = shift_of(SPACE, trials(values[: found.alarms[4].raised + 1]), 0).sentences
+    assert five[4] == f"Before these came one more, about trial {first}."
+
+
 def test_an_alarm_in_words():
     study = moved()
     found = study.shift()

@@ -18,6 +18,8 @@ from windward.trials.records import Trial
 from windward.trials.wealth import FIRST, Raised, Watched, alarms
 
 LEVEL = 0.01
+# Earlier changes that are listed one by one: a season brings many.
+LISTED = 3
 Change: TypeAlias = Literal[
     "higher", "lower", "farther apart", "closer together", "more often", "less often", "elsewhere"
 ]
@@ -113,7 +115,11 @@ def _sentences(level: float, found: Sequence[Alarm], counts: dict[str, int]) -> 
     if not most:
         return ("No context is watched: none has come yet that was not given, chosen, or known from the time.",)
     if found:
-        before = [f"An earlier change of {each.context} began {_since(each)}." for each in found[:-1]]
+        left = max(len(found) - 1 - LISTED, 0)
+        before = [f"An earlier change of {each.context} began {_since(each)}." for each in found[left:-1]]
+        if left:
+            more = "one more," if left == 1 else f"{left} more, the first"
+            before.append(f"Before these came {more} {_since(found[0])}.")
         return (
             _changed(found[-1]),
             *before,
