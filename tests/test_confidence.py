@@ -145,7 +145,7 @@ def test_a_radius_that_cannot_be_solved_is_refused():
     for model in (ww.NoContext(), ww.Known({"demand": [0.1, 0.9]}), ww.Box()):
         with pytest.raises(ww.IncompatibleError, match=r"solved from the contexts seen.*KernelDensity\(\)"):
             ww.Study(SHOP, policy(context_model=model, objective=robust))
-    with pytest.raises(ww.IncompatibleError, match="none are learnt from"):
+    with pytest.raises(ww.IncompatibleError, match="and the space has none; declare a context"):
         ww.Study(ww.Space({"order": ww.Real(0, 1)}), policy(objective=robust))
     with pytest.raises(ww.IncompatibleError, match="none are learnt from"):
         ww.Study(SHOP, policy(context_model=ww.Box(), report=ww.Report(robust)))

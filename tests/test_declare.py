@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 
 import pytest
 
+import windward as ww
 from windward.basics.errors import WindwardError
 from windward.study.declare import declared, declared_in_file, methods
 
@@ -182,6 +184,35 @@ def test_a_right_declaration_is_read():
         "[policy]", "[[constraints]]\npart = 'Linear'\ncoefficients = {order = 2}\nupper = 90\n[policy]"
     )
     assert declared(tomllib.loads(constrained)).space.constraints[0].upper == 90.0
+
+
+def test_the_default_takes_parts_in_place_of_its_own():
+    moving = """
+[policy]
+method = "auto"
+objective = {part = "Robust", divergence = {part = "TotalVariation"}, radius = {part = "Confidence", level = 0.9}}
+context_model = {part = "KernelDensity", half_life = "learnt"}
+surrogate = {part = "GaussianProcess", drift = "learnt"}
+"""
+    objective = ww.Robust(ww.TotalVariation(), ww.Confidence(0.9))
+    demand = "[context.demand]\npart = 'Real'\n"
+    assert declared(tomllib.loads(TOP + ORDER + demand + moving)).policy == replace(
+        ww.auto(objective),
+        context_model=ww.KernelDensity(half_life="learnt"),
+        surrogate=ww.GaussianProcess(drift="learnt"),
+    )
+    assert declared(tomllib.loads(TOP + ORDER + "[policy]\nmethod = 'auto'")).policy == ww.auto()
+    assert "and the space has none; declare a context" in refused(TOP + ORDER + moving)
+
+
+def test_parts_of_the_default_are_checked():
+    default = TOP + ORDER + "[policy]\nmethod = 'auto'\n"
+    misspelt = refused(default + "context = {part = 'Empirical'}")
+    assert (
+        "method 'auto' has no argument 'context' (did you mean 'context_model'" in misspelt and "surrogate" in misspelt
+    )
+    assert "surrogate" in refused(default + "surrogate = {part = 'Empirical'}")
+    assert "'method': 'auto'" in refused(TOP + ORDER + "[policy.context_model]\npart = 'Empirical'")
 
 
 @pytest.mark.parametrize("name", sorted(methods()))

@@ -66,11 +66,16 @@ def test_a_forecaster_in_words():
     (biased,) = forecasters(followed(24, spread(off=10.0)))
     assert biased.inside == 0 and biased.bias == pytest.approx(-10.0, abs=0.5) and biased.shares["corrected"] > 0.99
     said = " ".join(biased.sentences)
-    assert "0 of 24 outcomes fell into the 80 % range; 19 were expected, so the ranges are too narrow." in said
+    assert "0 of 24 outcomes fell into the 80 % range; 19 were expected, so the ranges lie in the wrong place." in said
     assert "too high on average." in said and "The next one is used 8." in said and "lower," in said
+    assert said.endswith("lower, 0.95 times as wide.")  # so nothing may call them too narrow
+    (sure,) = forecasters(followed(24, spread(off=10.0, width=0.5)))
+    assert "so the ranges are too narrow." in sure.sentences[0]
+    (one,) = forecasters(followed(1, spread()))
+    assert "; 1 was expected." in one.sentences[0]
     (few,) = forecasters(followed(3, spread()))
     assert few.score is None and few.sentences[-1].startswith(
-        "They are judged once 5 were followed by what came, 2 more;"
+        "They are judged once 5 outcomes have come, 2 more than now;"
     )
 
 

@@ -7,6 +7,7 @@ import json
 import math
 import random
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -230,6 +231,9 @@ def test_an_alarm_in_words():
     said = "The last 12 values of demand are unlike the earlier ones, since about 30 April 2026 (trial 60): they are higher."
     assert found.sentences[0] == said and "at most 1 % of studies" in found.sentences[1]
     assert 'half_life="learnt"' in found.sentences[-1]
+    forgetting = replace(study.policy, context_model=ww.KernelDensity(half_life=20))
+    study.use(forgetting)
+    assert study.shift().sentences[-1] == "Advice follows the newer ones by the half-life of the context model."
     assert study.shift() is study.shift() and study.shift(level=0.001).level == 0.001
     stricter = study.shift(level=1e-9)
     assert not stricter.alarms and "there is no alarm" in stricter.sentences[0]

@@ -159,11 +159,16 @@ class Policy:
         """Refuse a radius that the contexts seen decide where none are learnt from."""
         if objective is None or not isinstance(objective, Settling) or not objective.open:
             return
-        if not space.context or not isinstance(self.context_model, Judging):
+        if not isinstance(self.context_model, Judging):
             raise IncompatibleError(
                 f"Policy(objective={shown(objective)}, context_model={shown(self.context_model)}): this radius is solved "
                 "from the contexts seen, and here none are learnt from; use KernelDensity(), Empirical() or Grid(), or give a "
                 "number as the radius."
+            )
+        if not space.context:
+            raise IncompatibleError(
+                f"Policy(objective={shown(objective)}): this radius is solved from the contexts seen, and the space has none; "
+                "declare a context, or leave the objective out: without contexts there is nothing to guard against."
             )
 
     def sizes(self, trials: Trials, *, samples: int = 0, given: bool = False) -> budget.Sizes:

@@ -26,7 +26,7 @@ ROWS = (
         "Is it known before",
         "each decision?",
         "yes",
-        ("study.ask(context={...})", "with any policy; parts of it too"),
+        ("study.ask(context={...})", "with any policy; parts of it too, or a forecast of it"),
         None,
     ),
     (
@@ -35,6 +35,13 @@ ROWS = (
         "yes",
         ("auto(Satisficing(...))", "least fragile way to meet it"),
         ("replace(auto(...), Known)", "the same, around what is known"),
+    ),
+    (
+        "Do you want",
+        "a guarantee?",
+        "yes",
+        ("auto(Robust(divergence, Confidence(0.9)))", "a value that the true average keeps, with 90 % confidence"),
+        None,
     ),
     (
         "Will the contexts",

@@ -52,7 +52,8 @@ def new(file: Path, name: str | None, journal: str, as_json: bool) -> None:
       order = 40
 
     Without a [policy] the study has Windward's own, `ww.auto()`. A published method is
-    named by `method = "drbo_kde"` in that table.
+    named by `method = "drbo_kde"` in that table. With `method = "auto"` a table such as
+    [policy.context_model] changes that part of Windward's own.
 
     \b
     $ windward new shop.toml --journal sqlite:///shop.db
@@ -86,7 +87,7 @@ def status(study: str | None, journal: str, as_json: bool) -> None:
     from windward.present import records
     from windward.study.log import utc_now
     from windward.trials.drifts import drift_of
-    from windward.trials.shift import shift_of
+    from windward.trials.shift import forgets, shift_of
 
     if study is None:
         _list_all(journal, as_json=as_json)
@@ -108,7 +109,8 @@ def status(study: str | None, journal: str, as_json: bool) -> None:
     if any(one.forecast for one in known):  # judging them takes torch
         for each in opened(study, journal).forecasts():
             say(f"  {' '.join(each.sentences)}")
-    shift = shift_of(log.space, known.rows, log.history.seed)
+    followed = forgets(log.history.policy_body.get("context_model"))
+    shift = shift_of(log.space, known.rows, log.history.seed, followed=followed)
     if shift.alarms:
         say(f"  {' '.join(shift.sentences)}")
 

@@ -242,7 +242,7 @@ def _protection_sentence(study: Snapshot, objective: Objective, found: Recommend
             "The contexts make no difference to the best average decision, so there is nothing to be protected against."
         )
     if how == "minimum":
-        return "So few contexts have been seen that even the worst one is left open: it is protected against that one alone."
+        return "What has been seen leaves even the worst context open: it is protected against that one alone."
     moved = moves(study, found)
     if not moved:
         return "Within what is guarded against, no shift of the contexts would make it notably worse."

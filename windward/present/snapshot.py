@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 import torch
 
 from windward.basics import arguments
+from windward.basics.codec import encode
 from windward.basics.errors import ArgumentError
 from windward.contexts import Contexts
 from windward.journal import Event
@@ -36,7 +37,7 @@ from windward.suggest.stage import Stage, stage_of
 from windward.surrogate import Posterior
 from windward.trials.coming import Awaited
 from windward.trials.records import Comparison, Recommendation
-from windward.trials.shift import LEVEL, Shift, shift_of
+from windward.trials.shift import LEVEL, Shift, forgets, shift_of
 from windward.trials.trials import Trials
 
 Values = Mapping[str, Value]
@@ -262,7 +263,8 @@ class Snapshot:
         """Return whether the contexts changed; computed once per state."""
         found = self.kept.of_shift(self.revision)
         if found is None or found.level != level:
-            found = shift_of(self.space, self.trials.rows, self.seed, level=level)
+            followed = forgets(encode(self.policy)["context_model"])
+            found = shift_of(self.space, self.trials.rows, self.seed, level=level, followed=followed)
             self.kept.keep_shift(self.revision, found)
         return found
 

@@ -11,8 +11,9 @@
     order = 40
 
 Parts are written as `to_json` writes them. A policy is `{"part": "Policy", ...}` by its parts, or `{"method": ...}`, a
-published method with its arguments, and a guard beside them; left out, it is the study's default. Names are resolved
-against Windward's own tables, and then, with `plugins`, against what installed packages offer; nothing else is imported.
+published method with its arguments, and a guard beside them. The method `auto` is the default; any part of a policy beside it
+replaces the default's own. A policy that is left out is the study's default. Names are resolved against Windward's own tables,
+and then, with `plugins`, against what installed packages offer; nothing else is imported.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from __future__ import annotations
 import inspect
 import json
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,6 +32,7 @@ from windward.basics import arguments
 from windward.basics.codec import Table, decode, table_of, unreadable
 from windward.basics.errors import ArgumentError, WindwardError, did_you_mean
 from windward.basics.speech import shown
+from windward.default import auto
 from windward.journal import Journal, check_name
 from windward.parts import OWN_PARTS
 from windward.policy import Policy
@@ -42,6 +44,9 @@ from windward.study.standing import checked_standing
 from windward.study.study import Study
 
 FIELDS = ("name", "direction", "seed", "horizon", "decision", "context", "constraints", "status_quo", "policy")
+# The default by name, for files that change some of its parts. The objective is its argument: other parts depend on it.
+DEFAULT = "auto"
+PARTS_OF_A_POLICY = tuple(field.name for field in fields(Policy) if field.name != "objective")
 # A file this large declares no study; refused before it is parsed.
 LARGEST_FILE = 1_000_000
 # A package that offers a part of one of these names is not asked for it: Windward's own win.
@@ -201,7 +206,8 @@ def declared_policy(data: object, *, plugins: bool = True) -> Policy:
     if not isinstance(data, Mapping) or ("part" in data) == ("method" in data):
         raise ArgumentError(
             f"policy={shown(data, 60)}: give either a method, such as {{'method': 'sbo_kde'}}, or parts, such as "
-            "{'part': 'Policy', 'context_model': {'part': 'KernelDensity'}}."
+            "{'part': 'Policy', 'context_model': {'part': 'KernelDensity'}}. To change some parts of the default, write "
+            "'method': 'auto' beside them."
         )
     table = table_of(OWN_PARTS, plugins=plugins)
     if "part" in data:
@@ -209,30 +215,32 @@ def declared_policy(data: object, *, plugins: bool = True) -> Policy:
         if not isinstance(policy, Policy):
             raise ArgumentError(f"policy: part {shown(data['part'])} is no policy; give one with part 'Policy'.")
         return policy
-    known = methods()
+    known = {DEFAULT: auto, **methods()}
     name = data["method"]
     if not isinstance(name, str) or name not in known:
         raise ArgumentError(
             f"unknown method {shown(name, 60)}{did_you_mean(name, known)}; known are {', '.join(sorted(known))}."
         )
-    arguments = {key: decode(value, table) for key, value in data.items() if key not in ("method", "guard")}
-    _check_arguments(name, known[name], arguments)
+    given = {key: decode(value, table) for key, value in data.items() if key != "method"}
+    beside = PARTS_OF_A_POLICY if name == DEFAULT else ("guard",)
+    parts = {key: given.pop(key) for key in beside if key in given}
+    _check_arguments(name, known[name], given, beside)
     try:
-        policy = known[name](**arguments)
-        return replace(policy, guard=decode(data["guard"], table)) if "guard" in data else policy
+        return replace(known[name](**given), **parts)
     except WindwardError:
         raise
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ArgumentError(f"method {shown(name)}: {error}.") from error
 
 
-def _check_arguments(name: str, method: Callable[..., Policy], given: Mapping[str, Any]) -> None:
-    """Refuse an argument that a method has not, and one that it lacks, by name."""
+def _check_arguments(name: str, method: Callable[..., Policy], given: Mapping[str, Any], beside: Sequence[str]) -> None:
+    """Refuse an argument that a method has not, and one that it lacks, by name; `beside` are the parts it takes as well."""
     own = inspect.signature(method).parameters
-    known = f"it has {', '.join(own)}" if own else "it has no arguments"
+    takes = [*own, *beside] if name == DEFAULT else list(own)
+    known = f"it has {', '.join(takes)}" if takes else "it has no arguments"
     for key in given:
         if key not in own:
-            raise ArgumentError(f"method {name!r} has no argument {shown(key, 60)}{did_you_mean(key, own)}; {known}.")
+            raise ArgumentError(f"method {name!r} has no argument {shown(key, 60)}{did_you_mean(key, takes)}; {known}.")
     for key, parameter in own.items():
         if key not in given and parameter.default is inspect.Parameter.empty:
             raise ArgumentError(f"method {name!r} needs the argument {key!r}; {known}.")

@@ -133,13 +133,19 @@ def _counted(name: str, past: PastForecasts, inside: int | None, expected: float
         )
     if past.parameter.choices:
         came = f"Forecasts of {name}: the most probable choice came {inside} of {counted(count, 'time')}"
-        return f"{came}; {expected:.0f} were expected."
+        return f"{came}; {_expected(expected)}."
     fell = f"Forecasts of {name}: {inside} of {counted(count, 'outcome')} fell into the 80 % range"
-    said = f"{fell}; {expected:.0f} were expected"
+    said = f"{fell}; {_expected(expected)}"
     few, many = _chances(inside, count)
     if count >= FEWEST and few < RARE:
-        return f"{said}, so the ranges are too narrow."
+        # Errors of one size speak of the place of the ranges, not of their width: the correction moves and narrows them.
+        how = "are too narrow" if float(correction(past).stretch) > 1.0 else "lie in the wrong place"
+        return f"{said}, so the ranges {how}."
     return f"{said}, so the ranges are too wide." if count >= FEWEST and many < RARE else f"{said}."
+
+
+def _expected(count: float) -> str:
+    return f"{count:.0f} {'was' if round(count) == 1 else 'were'} expected"
 
 
 def _chances(inside: int, count: int) -> tuple[float, float]:
@@ -153,10 +159,11 @@ def _used(past: PastForecasts, taken: dict[str, float]) -> str:
     if len(past) < FEWEST:
         rest = FEWEST - len(past)
         if past.pointed:
-            return f"How far points miss is learnt from {FEWEST} on, {rest} more; until then by how much the context varies."
-        return (
-            f"They are judged once {FEWEST} were followed by what came, {rest} more; until then they are used as given."
-        )
+            return (
+                f"How far they miss is learnt once {FEWEST} outcomes have come, {rest} more than now; until then they are "
+                "taken to miss by as much as the context usually varies."
+            )
+        return f"They are judged once {FEWEST} outcomes have come, {rest} more than now; until then they are used as given."
     words = {"given": "as it is given", "usual": "by what usually comes"}
     if past.pointed:
         words["given"] = "with the errors of those before"

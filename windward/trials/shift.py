@@ -5,7 +5,7 @@ A function of the log and the study's seed alone, and without torch. `windward.t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
@@ -66,8 +66,15 @@ class Shift:
     sentences: tuple[str, ...]
 
 
-def shift_of(space: Space, trials: Sequence[Trial], seed: int, *, level: float = LEVEL) -> Shift:
-    """Return whether the contexts of a study changed.
+def forgets(model: object) -> bool:
+    """Return whether a context model, as the log has it, has a half-life."""
+    return isinstance(model, Mapping) and model.get("half_life") is not None
+
+
+def shift_of(
+    space: Space, trials: Sequence[Trial], seed: int, *, level: float = LEVEL, followed: bool = False
+) -> Shift:
+    """Return whether the contexts of a study changed; `followed`: its context model forgets, and need not be told to.
 
     A context counts where nature showed it: what was given at the ask, chosen by a rule or known from the time does not. The
     order is that of the rounds, as for half-lives. Ties are broken by the seed and the trial's id, so the answer replays.
@@ -84,7 +91,7 @@ def shift_of(space: Space, trials: Sequence[Trial], seed: int, *, level: float =
     ends = [later.since for later in raised[1:]] + [len(rows)] * bool(raised)
     found = tuple(_alarm(space, rows, named[one.name], one, end) for one, end in zip(raised, ends, strict=True))
     counts = {each.name: sum(value is not None for value in each.values) for each in watched}
-    return Shift(level, found, counts, wealth, _sentences(level, found, counts))
+    return Shift(level, found, counts, wealth, _sentences(level, found, counts, followed))
 
 
 def _watched(space: Space, rows: Sequence[Trial], name: str) -> Watched:
@@ -108,7 +115,7 @@ def _alarm(space: Space, rows: Sequence[Trial], watched: Watched, one: Raised, e
     return Alarm(one.name, change, choice, began.id, began.when, rows[one.turn].id, count)
 
 
-def _sentences(level: float, found: Sequence[Alarm], counts: dict[str, int]) -> tuple[str, ...]:
+def _sentences(level: float, found: Sequence[Alarm], counts: dict[str, int], followed: bool) -> tuple[str, ...]:
     most = max(counts.values(), default=0)
     if not counts:
         return ("There is no context to watch.",)
@@ -125,7 +132,9 @@ def _sentences(level: float, found: Sequence[Alarm], counts: dict[str, int]) -> 
             *before,
             f"Where nothing changes, there is an alarm in at most {number(100.0 * level)} % of studies. Contexts that depend "
             "on the time, such as a season or a slow swing, raise it too.",
-            'To let advice follow the newer ones, give the context model half_life="learnt": '
+            "Advice follows the newer ones by the half-life of the context model."
+            if followed
+            else 'To let advice follow the newer ones, give the context model half_life="learnt": '
             "KernelDensity and Empirical take it.",
         )
     if most < FIRST:
