@@ -70,3 +70,18 @@ def test_a_surrogate_that_states_no_kernel_is_refused():
         ww.Robust(ww.MMD("fitted"), 0.1).bind(situation)
     with pytest.raises(ww.IncompatibleError, match="no posterior"):
         ww.Robust(ww.MMD("fitted"), 0.1).bind(Situation(contexts))
+
+
+@pytest.mark.parametrize("amplitude", [1e-40, 1.0, 1e40])
+def test_a_nugget_beside_a_fitted_kernel_is_a_share_of_it(amplitude):
+    # Two contexts in one place: without a nugget that counts, the kernel cannot be inverted.
+    contexts = ww.Contexts.uniform(torch.tensor([[0.0], [0.0], [1.0]], dtype=torch.float64))
+    values = torch.tensor([3.0, 1.0, 2.0], dtype=torch.float64)
+    plain = ww.MMD(0.5, 1e-6)
+    ball = ww.MMD("fitted", 1e-6).on(contexts, lambda _: amplitude * plain.kernel(contexts))
+    radius = 0.3
+    same = plain.worst_case(values, contexts, radius)
+    torch.testing.assert_close(ball(values, radius * amplitude**0.5).value, same.value, rtol=1e-6, atol=0.0)
+    # At radius 0 the multiplier is minus the slope: per unit of distance, which has the root of the kernel's units.
+    slope = ball(values, 0.0).multiplier * amplitude**0.5
+    torch.testing.assert_close(slope, plain.worst_case(values, contexts, 0.0).multiplier, rtol=1e-6, atol=0.0)

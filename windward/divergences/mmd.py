@@ -56,8 +56,8 @@ class MMD:
 
     `nugget` is added to the kernel's diagonal; it changes the distance, so it is never added unasked. `matrix` gives the
     kernel on the context points itself. `length_scale="fitted"` takes the kernel of contexts of the study's fitted process,
-    with its amplitude: a radius then means another distance after every fit. `tolerance` bounds the certified gap, relative to
-    the range of the values.
+    with its amplitude: a radius then means another distance after every fit, and a nugget is a share of the diagonal.
+    `tolerance` bounds the certified gap, relative to the range of the values.
     """
 
     length_scale: float | Literal["fitted"] | None = None
@@ -131,8 +131,11 @@ class MMD:
         `kernel` takes the place of the own one where that is the fitted process's.
         """
         weights = check_contexts("MMD.on", contexts).weights
-        matrix = self.kernel(contexts) if kernel is None or not self.fitted else _given(kernel, contexts)
-        return MMDBall(weights, matrix, self.nugget, self.tolerance)
+        if kernel is None or not self.fitted:
+            return MMDBall(weights, self.kernel(contexts), self.nugget, self.tolerance)
+        matrix = _given(kernel, contexts)
+        # The process's kernel is in units of the outcomes, squared; a nugget beside it means a share of the diagonal.
+        return MMDBall(weights, matrix, self.nugget * float(matrix.diagonal().amax()), self.tolerance)
 
     def worst_case(self, values: Tensor, contexts: Contexts, radius: float | Tensor) -> WorstCase:
         """Return the worst case of values `"*b n"` at a radius."""
