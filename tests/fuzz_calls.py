@@ -11,7 +11,7 @@ import fuzz_oracle as oracle
 from fuzz_case import REFUSED, Case, words_of
 from fuzz_forecasts import parted, with_forecasts
 from fuzz_oracle import Kept, Wrong, expect
-from fuzz_reads import assess, read, recommend, reopen, replay, show, use
+from fuzz_reads import assess, read, recommend, reopen, replay, show, use, wonder
 from fuzz_spaces import BAD_TEXTS, HOSTILE_KEYS, random_outcome, random_values, some, spoiled
 
 import windward as ww
@@ -291,6 +291,7 @@ CALLS: tuple[tuple[Callable[[Case], None], float], ...] = (
     (use, 2),
     (recommend, 4),
     (assess, 3),
+    (wonder, 1),
     (replay, 4),
     (reopen, 4),
     (read, 3),

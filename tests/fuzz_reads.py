@@ -87,6 +87,28 @@ def _assessed(case: Case, said: str, given: Any, work: Callable[[], Any], decisi
     return case.unchanged(said)
 
 
+def wonder(case: Case) -> None:
+    """Ask where the study stands, what each kind of day is worth, and what matters."""
+    stage = case.attempt("wonder", "study.stage()", case.study.stage)
+    oracle.check_sendable(records.stage(stage))
+    refusals = (ww.TrialError, ww.IncompatibleError, *case.unsatisfiable({}))
+    found = case.attempt("wonder", "study.by_context()", case.study.by_context, refusals)
+    if not isinstance(found, ww.WindwardError):
+        oracle.check_sendable(records.by_context(found))
+        for name in found.names:
+            share = sum(cell.share for cell in found.cells if name in cell.where)
+            expect(abs(share - 1.0) < 1e-6, f"the cells of {name!r} come {share} of the time")
+        inside = all(cell.interval[0] <= cell.value <= cell.interval[1] for cell in found.cells)
+        expect(inside, f"a value outside its interval: {found!r:.2000}")
+    found = case.attempt("wonder", "study.importance()", case.study.importance, refusals)
+    if not isinstance(found, ww.WindwardError):
+        oracle.check_sendable(records.importance(found))
+        for one in found.inputs:
+            inside = one.first_interval[0] <= one.first <= one.first_interval[1]
+            expect(inside and -1e-9 <= one.first <= one.total + 0.05, f"{one!r} is no share")
+    case.unchanged("questions")
+
+
 def replay(case: Case) -> None:
     """Compute a suggestion again: the same to the last bit."""
     id = some(case.chance, HOSTILE_IDS) if not case.kept or case.hostile else case.chance.randrange(len(case.kept))
