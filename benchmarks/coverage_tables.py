@@ -111,7 +111,7 @@ def improvement(records: Sequence[Record]) -> str:
 
 
 def shortfalls(records: Sequence[Record]) -> str:
-    """Return what falls short of what issue 20 asks for, on these records."""
+    """Return what falls short of the aims, on these records."""
     wide = width_ratios(records)
     lines = [
         f"- Mean width over that with f known, {len(wide)} classes: {np.mean(wide):.2f} (geometric {geometric(wide):.2f}); "
