@@ -191,6 +191,8 @@ def test_the_command_line_takes_forecasts_and_says_how_good_they_were(tmp_path, 
     assert "as the forecast of demand says" in advised.output
     assert study.forecasts()[0].sentences[0] in run("status", "shop").output
     assert json.loads(run("status", "shop", "--json").output)["forecasts"][0]["judged"] == 8
+    both = run("ask", "shop", "--forecast", path, "--context", "demand=61")
+    assert both.exit_code == 1 and "both speak of 'demand'; give one of them" in both.output
     refused = run("ask", "shop", "--forecast", str(written(tmp_path, "demnd\n1\n")))
     assert refused.exit_code == 1 and "unknown column 'demnd'" in refused.output
     assert run("ask", "shop", "--radius", "0.1").exit_code != 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import random
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import torch
@@ -283,6 +285,21 @@ def test_the_figures():
     assert found.sentences[0] in bars.layout.meta["caption"]
     assert [axis.title.text for axis in curves.select_xaxes()] == [one.names[0] for one in found.inputs]
     assert len(curves.data) == 6
+
+
+def test_the_days_of_a_week_stand_beside_each_other_and_hours_are_a_range():
+    space = ww.Space({"x": ww.Real(0, 1)}, {"weekday": ww.calendar("weekday"), "hour": ww.Cyclic(24)})
+    study = ww.Study(space, policy())
+    chance = random.Random(1)
+    for day in range(28):
+        hour = 24 * chance.random()
+        value = 0.1 * (day % 7) + math.sin(hour / 4)
+        at = datetime(2026, 5, 1, tzinfo=UTC) + timedelta(days=day)
+        study.add({"x": (0.37 * day) % 1}, value, context={"hour": hour}, at=at)
+    drawn = plots.effects(study)
+    axes = {axis.title.text: axis for axis in drawn.select_xaxes()}
+    assert axes["weekday"].type == "category" and axes["weekday"].categoryarray[0] == "Monday"
+    assert len(axes["weekday"].categoryarray) == 7 and axes["hour"].type == "linear"
 
 
 def test_on_the_command_line(tmp_path, monkeypatch):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from windward.basics.errors import SpaceError
+from windward.basics.errors import ArgumentError, SpaceError
+from windward.basics.speech import shown
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -57,7 +58,7 @@ def forecast_option(function: Function) -> Function:
     return click.option(
         "--forecast",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="A CSV file with a forecast of the context; `windward ask --help` says which columns it has.",
+        help="A CSV file with a forecast of the context: samples, quantiles or chances (see docs/forecasts.md).",
     )(function)
 
 
@@ -67,7 +68,13 @@ def awaited(space: Space, pairs: Sequence[str], file: Path | None) -> dict[Any, 
     if file is not None:
         from windward.cli.forecasts import read_csv
 
-        given |= read_csv(file, space)
+        said = read_csv(file, space)
+        twice = next((name for name in given if name in said), None)
+        if twice is not None:
+            raise ArgumentError(
+                f"--context {twice}=... and --forecast {str(file)!r}: both speak of {shown(twice)}; give one of them."
+            )
+        given |= said
     return given or None
 
 

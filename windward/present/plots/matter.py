@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from windward.basics.speech import and_list, number, percent
 from windward.present.plots.style import ADVERSE, VALUE, band, faint, figure, graph_objects, plain
 from windward.present.snapshot import Source
+from windward.space import Space, Value, sectioned
 from windward.suggest.influence import Influence
 
 if TYPE_CHECKING:
@@ -83,17 +85,28 @@ def effects(study: Source) -> go.Figure:
     room = 0.05 * (max(values) - min(values))
     for row, one in enumerate(shown, start=1):
         parameter = (seen.space.decision if one.role == "decision" else seen.space.context)[one.names[0]]
-        for trace in _curve(go, one, bool(parameter.choices)):
+        listed = _listed(seen.space, one)
+        for trace in _curve(go, one, bool(listed)):
             made.add_trace(trace, row=row, col=1)
-        kind = "category" if parameter.choices else "log" if parameter.log else "linear"
+        kind = "category" if listed else "log" if parameter.log else "linear"
         made.update_xaxes(title=_label(one), type=kind, row=row, col=1)
-        if parameter.choices:  # in the order in which they were declared
-            order = [plain(number(each)) for each in parameter.choices]
+        if listed:  # in the order in which they were declared, or follow each other
+            order = [plain(number(each)) for each in listed]
             ends = [-0.5, len(one.levels) - 0.5]
             made.update_xaxes(categoryorder="array", categoryarray=order, range=ends, row=row, col=1)
         # On one scale: what hardly acts is to look flat.
         made.update_yaxes(title="value", range=[min(values) - room, max(values) + room], row=row, col=1)
     return made
+
+
+def _listed(space: Space, one: Influence) -> Sequence[Value]:
+    """Return the values that stand beside each other, in order: choices, or the days of a week; nothing where they are a range."""
+    name = one.names[0]
+    parameter = (space.decision if one.role == "decision" else space.context)[name]
+    if one.role == "decision" or name not in space.circles:
+        return parameter.choices
+    sections, _ = sectioned(parameter, space.circles[name], [])
+    return sections if set(one.levels) <= set(sections) else ()
 
 
 def _curve(go: Any, one: Influence, listed: bool) -> list[Any]:
