@@ -100,7 +100,7 @@ def effects(study: Source) -> go.Figure:
 
 
 def _listed(space: Space, one: Influence) -> Sequence[Value]:
-    """Return the values that stand beside each other, in order: choices, or the days of a week; nothing where they are a range."""
+    """Return the values that stand beside each other, in order: choices, or the days of a week; nothing for a range."""
     name = one.names[0]
     parameter = (space.decision if one.role == "decision" else space.context)[name]
     if one.role == "decision" or name not in space.circles:
