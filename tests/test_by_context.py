@@ -234,6 +234,21 @@ def test_the_figure_has_a_panel_for_each_context():
     assert both.data[0].type == "heatmap" and set(both.data[0].y) == {cell.labels["wind"] for cell in cells}
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_decision_and_a_context(sign):
+    study = shop(sign)
+    made = plots.landscape(study, "order", "demand")
+    surface, best = made.data
+    place = surface.x[5]
+    cells = study.by_context({"order": place}).cells
+    assert [row[5] for row in surface.z] == pytest.approx([cell.value for cell in cells], abs=1e-9)
+    assert surface.y[0] == f"{cells[0].labels['demand']} ({cells[0].share * 100:.0f} %)"
+    for row, x in zip(surface.z, best.x, strict=True):
+        assert row[surface.x.index(x)] == (max if sign > 0 else min)(row)
+    with pytest.raises(ww.ArgumentError, match="or one and a context"):
+        plots.landscape(study, "demand", "order")
+
+
 def test_on_the_command_line(tmp_path, monkeypatch):
     url = f"sqlite:///{tmp_path}/shop.db"
     monkeypatch.setenv("WINDWARD_JOURNAL", url)

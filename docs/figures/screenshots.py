@@ -110,6 +110,8 @@ def main() -> None:
             made = draw(shown)
             plots.png(made, HERE / f"plot-{name}.png", width=900, height=made.layout.height + 20, scale=1)
         plots.png(two_decisions(), HERE / "plot-landscape-two.png", width=900, height=440, scale=1)
+        by_day = plots.landscape(bakery(), "loaves", "passers")
+        plots.png(by_day, HERE / "plot-landscape-context.png", width=900, height=440, scale=1)
         write_report(study, report)
         process, address = serve(url)
         try:

@@ -148,6 +148,21 @@ def by_context(
     return ByContext(dict(decision), names, tuple(cells), quo, isinstance(base.policy.reported, Averaging))
 
 
+def across_decisions(found: Assessment, name: str, x: Tensor) -> list[tuple[str, float, Tensor]]:
+    """Return for each cell of a context what it is called, how often it comes, and the mean of decisions `"m d"` in it."""
+    base = found.base
+    drawn, space = plain(base), base.situation.trials.space
+    division = divided(space, name, drawn.contexts, base.situation.seen)
+    places = division.places([space.decode_context(point)[name] for point in drawn.contexts.points])
+    rows = []
+    for place, label in enumerate(division.labels):
+        inside = torch.tensor([each == place for each in places], device=drawn.contexts.weights.device)
+        share = float(drawn.contexts.weights[inside].sum())
+        if share >= LEAST_SHARE:
+            rows.append((label, share, within(drawn, inside).values(x.to(found.x)).mean(0)))
+    return rows
+
+
 def _cell(
     divisions: Sequence[Division], place: tuple[int, ...], share: float, seen: int, values: Tensor
 ) -> ContextCell:

@@ -8,12 +8,13 @@ import torch
 from torch import Tensor
 
 from windward.basics.errors import ArgumentError
-from windward.basics.speech import number
+from windward.basics.speech import number, percent
 from windward.present.plots.style import CHOSEN, QUIET, VALUE, band, figure, graph_objects, plain
 from windward.present.plots.view import View, view
 from windward.present.sentences import objective_name
 from windward.present.snapshot import Source
 from windward.space.parameters import Parameter, Value
+from windward.suggest.in_context import across_decisions
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -23,14 +24,21 @@ STEPS, STEPS_OF_TWO = 61, 21
 
 
 def landscape(study: Source, *names: str) -> go.Figure:
-    """Return what decisions are worth with the 90 % interval, over one or two of them: the first ones where not said."""
+    """Return what decisions are worth with the 90 % interval, over one or two of them: the first ones where not said.
+
+    A decision and a context give the average value of each decision on each kind of day.
+    """
     study = study.snapshot()
     seen = view(study)
     chosen = list(names) or list(seen.space.decision)[:2]
+    if len(chosen) == 2 and chosen[0] in seen.space.decision and chosen[1] in seen.space.context:
+        return _by_context(seen, chosen[0], chosen[1])
     unknown = [name for name in chosen if name not in seen.space.decision]
     if unknown or len(chosen) > 2 or len(set(chosen)) < len(chosen):
         known = ", ".join(repr(name) for name in seen.space.decision)
-        raise ArgumentError(f"landscape{tuple(names)!r}: give one or two different decisions of {known}.")
+        raise ArgumentError(
+            f"landscape{tuple(names)!r}: give one or two different decisions of {known}, or one and a context."
+        )
     return _one(seen, chosen[0]) if len(chosen) == 1 else _two(seen, chosen[0], chosen[1])
 
 
@@ -106,6 +114,39 @@ def _two(seen: View, first: str, second: str) -> go.Figure:
             )
         made.update_xaxes(title=plain(first), **_axis(across), row=1, col=column)
         made.update_yaxes(title=plain(second), **_axis(up), row=1, col=column)
+    return made
+
+
+def _by_context(seen: View, name: str, context: str) -> go.Figure:
+    go, parameter = graph_objects(), seen.space.decision[name]
+    places = _places(parameter, STEPS_OF_TWO)
+    rows = across_decisions(seen.found, context, _decisions(seen, {name: places}))
+    labels = [f"{plain(label)} ({percent(share)})" for label, share, _ in rows]
+    best = [places[int(means.argmax())] for _, _, means in rows]  # oriented: more is better
+    made = _empty(seen, [name])
+    text = (
+        "The average value of every choice on each kind of day, with how often it comes. Dots: the best choice there."
+    )
+    rest = made.layout.meta["caption"].partition(". ")[2]
+    made.update_layout(
+        title={"text": f"What each {plain(name)} is worth by {plain(context)}"},
+        meta={"caption": f"{text} {rest}".strip()},
+    )
+    made.add_trace(
+        go.Heatmap(
+            x=[_label(parameter, place) for place in places],
+            y=labels,
+            z=[(seen.sign * means).tolist() for _, _, means in rows],
+            colorscale="Viridis",
+            reversescale=seen.sign < 0,  # bright is better, whichever way better is
+            colorbar={"thickness": 10},
+        )
+    )
+    chosen = [_label(parameter, place) for place in best]
+    mark = {"color": "#ff5a36", "size": 10}
+    made.add_trace(go.Scatter(x=chosen, y=labels, mode="markers", marker=mark, name="best there"))
+    made.update_xaxes(title=plain(name), **_axis(parameter))
+    made.update_yaxes(title=plain(context), type="category", automargin=True)
     return made
 
 
