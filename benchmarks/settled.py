@@ -41,24 +41,33 @@ def looked(problem: Problem, seed: int, trails: Trails) -> dict[str, Any]:
         problem.space, replace(problem.policy, design=ww.RandomDesign()), seed=seed, direction=problem.direction
     )
     _, best, spread = problem.best
-    wanted = {(share, p): 0 for share in SHARES for p in PROBABILITIES}
-    stopped: dict[str, Any] = {}
+    looks: list[list[float]] = []
     feed(problem, study, "run", rows[:DESIGN])
     for place in range(DESIGN, MOST):
         feed(problem, study, "run", rows[place : place + 1])
-        gap = None
-        for share in SHARES:
-            said = study.settled(share * spread)
-            for p in PROBABILITIES:
-                key = f"{share}/{p}"
-                wanted[share, p] = wanted[share, p] + 1 if said >= p else 0
-                if key not in stopped and wanted[share, p] >= ww.Settled(1.0).looks:
-                    if gap is None:
-                        gap = problem.sign * (best - problem.truth.value(dict(study.recommend().decision))) / spread
-                    stopped[key] = {"after": place + 1, "gap": gap}
-        if len(stopped) == len(wanted):
-            break
-    return {"problem": problem.name, "seed": seed, "commit": trails.commit, "stopped": stopped}
+        gap = problem.sign * (best - problem.truth.value(dict(study.recommend().decision))) / spread
+        looks.append([place + 1, gap, *(study.settled(share * spread) for share in SHARES)])
+    return {
+        "problem": problem.name,
+        "seed": seed,
+        "commit": trails.commit,
+        "looks": looks,  # results so far, the true gap, what is said of each share
+        "stopped": stops(looks),
+    }
+
+
+def stops(looks: list[list[float]]) -> dict[str, Any]:
+    """Return where a run would have stopped, for each share and probability, and the true gap there."""
+    stopped: dict[str, Any] = {}
+    for place, share in enumerate(SHARES):
+        for p in PROBABILITIES:
+            in_a_row = 0
+            for results, gap, *said in looks:
+                in_a_row = in_a_row + 1 if said[place] >= p else 0
+                if in_a_row >= ww.Settled(1.0).looks:
+                    stopped[f"{share}/{p}"] = {"after": results, "gap": gap}
+                    break
+    return stopped
 
 
 @dataclass(frozen=True)

@@ -461,7 +461,7 @@ def test_what_was_tried_is_what_the_policy_sees():
 
 
 def test_the_recommended_decision_is_taken_to_be_better_before_there_are_results():
-    """Draws in which it is better count twice: of a probability p, 2p / (1 + p) is left."""
+    """Draws in which it is better count twice: of a probability p, 2p / (1 + p) is left; the difference stays."""
     study = shop(count=6, surrogate=ww.GaussianProcess(), status_quo={"order": 0.5})
     study.use(replace(study.policy, report=ww.Report(caution=1.0)))
     best = study.recommend().decision["order"]
@@ -469,7 +469,8 @@ def test_the_recommended_decision_is_taken_to_be_better_before_there_are_results
     p = near.probability
     assert 0.1 < p < 0.95
     assert found.probability == pytest.approx(2.0 * p / (1.0 + p), abs=0.01)
-    assert found.difference > near.difference and found.interval[0] > near.interval[0]
+    assert found.difference == pytest.approx(found.second.value - found.first.value, rel=1e-6)
+    assert found.difference == pytest.approx(near.difference, abs=1e-3)
     turned = study.compare({"order": best}, {"order": 0.5})
     assert turned.probability == pytest.approx(1.0 - found.probability) and not found.corrected
     assert turned.interval == pytest.approx((-found.interval[1], -found.interval[0]))
