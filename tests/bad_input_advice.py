@@ -80,6 +80,8 @@ COMPARED: list[Row] = [
     *numbers("Study.shift.level", lambda s, v: s.shift(level=v), None, 0, 1, -1),
     *misfits("Study.by_context.decision", lambda s, v: s.by_context(v), [*NOT_DECISIONS, LACKING, FAR]),
     *misfits("Study.by_context.context", lambda s, v: s.by_context(context=v), NOT_CONTEXTS),
+    *misfits("Study.importance.context", lambda s, v: s.importance(context=v), NOT_CONTEXTS),
+    *words("Study.importance.when", lambda s, v: s.importance(when=v), 5, "yesterday"),
     *words("Study.by_context.over", lambda s, v: s.by_context(over=v), 5, "x", [], ["demand", "demand"]),
     *words("Study.by_context.when", lambda s, v: s.by_context(when=v), 5, "yesterday"),
     Row("Study.compare.first", lambda s: s.compare(), ArgumentError, "this study has no status quo"),
