@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -269,6 +270,11 @@ def test_sentences():
     )
     alone = ww.Importance((price, rain), 1.0, 0.0, Interaction((("price",), ("rain",)), 0.01)).sentences
     assert alone == ("Price matters most: 62 % of the variation.", "Rain hardly matters: below 5 %.")
+    # First comes what does most in all, though another does more by itself.
+    stock = influence(("stock",), 0.2, 0.5)
+    assert ww.Importance((stock, replace(sky, first=0.24)), 0.2, 0.24, None).sentences[0] == (
+        "Stock matters most: 20 % of the variation by itself, 50 % in all."
+    )
     both = influence(("weather", "passers"), 0.5, 0.9, "context", width=0.3)
     grouped = ww.Importance((both, price), 0.3, 0.5, Interaction((("rain",), ("price",)), 0.1)).sentences
     assert grouped[0] == (

@@ -89,6 +89,8 @@ class Importance:
         top, pair = self.inputs[0], self.strongest
         verb = "matters" if len(top.names) == 1 else "matter"
         text = f"{_capital(and_list(top.names))} {verb} most: {percent(top.first)} of the variation"
+        if any(each.first > top.first for each in self.inputs):  # by itself another one does more
+            text = f"{text} by itself, {percent(top.total)} in all"
         if pair is None or pair.share < LITTLE:
             return f"{text}."
         if top.names in pair.names:
