@@ -278,7 +278,8 @@ def test_sentences():
     both = influence(("weather", "passers"), 0.5, 0.9, "context", width=0.3)
     grouped = ww.Importance((both, price), 0.3, 0.5, Interaction((("rain",), ("price",)), 0.1)).sentences
     assert grouped[0] == (
-        "Weather and passers matter most: 50 % of the variation. Together rain and price do 10 % more than each by itself."
+        "Weather and passers matter most: 50 % of the variation by themselves, 90 % in all. "
+        "Together rain and price do 10 % more than each by itself."
     )
     assert "Weather and passers come together, so they count as one." in grouped
     assert grouped[-1].startswith("This is rough: with all that it does together with others, weather and passers may")

@@ -90,7 +90,7 @@ class Importance:
         verb = "matters" if len(top.names) == 1 else "matter"
         text = f"{_capital(and_list(top.names))} {verb} most: {percent(top.first)} of the variation"
         if any(each.first > top.first for each in self.inputs):  # by itself another one does more
-            text = f"{text} by itself, {percent(top.total)} in all"
+            text = f"{text} by {'itself' if len(top.names) == 1 else 'themselves'}, {percent(top.total)} in all"
         if pair is None or pair.share < LITTLE:
             return f"{text}."
         if top.names in pair.names:
