@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from click.testing import CliRunner
 import windward as ww
 from windward.bench import compare, figures, metrics, provenance, records, runner, summary
 from windward.bench.experiment import Claim, Curve, Panel
-from windward.bench.experiments import experiment
+from windward.bench.experiments import experiment, experiments
 from windward.cli.main import main
 
 
@@ -200,6 +201,61 @@ def test_styles_are_those_of_the_method_and_differ():
     labels = ["SBO-KDE", *(f"mine {i}" for i in range(20)), "GP-UCB"]
     styles = figures.styles_of(labels)
     assert styles["SBO-KDE"] == figures.STYLES["SBO-KDE"] and len(set(styles.values())) == len(labels)
+    both = figures.styles_of(["GP-UCB-SDF", "SBO-KDE"])  # of two papers, and each its paper's blue
+    assert both["SBO-KDE"] == figures.STYLES["SBO-KDE"] != both["GP-UCB-SDF"]
+
+
+def test_no_two_methods_of_a_figure_look_alike():
+    for each in experiments().values():
+        labels = list(dict.fromkeys(curve.label for panel in each.panels for curve in panel.curves))
+        own = [figures.STYLES[label] for label in labels if label in figures.STYLES]
+        assert len(set(own)) == len(own), each.name
+        assert len(set(figures.styles_of(labels).values())) == len(labels)
+
+
+def test_a_panel_that_shows_what_another_does_is_drawn_once():
+    metric = replace(metrics.REGRET, name="cumulative_regret")
+    first = Panel(title="100 rounds", metric=metric, marks=(2,), curves=(Curve("mine", "toy", "SBO-KDE"),))
+    rows = [made_record("SBO-KDE", 0, [1.0, 0.5])]
+    shown = [(panel, compare.runs_of(panel, rows)) for panel in (first, replace(first, title="300 rounds"))]
+    other = replace(first, curves=(Curve("other", "toy", "SBO-KDE"),))
+    shown.append((other, compare.runs_of(other, rows)))
+    assert [panel for panel, _ in figures._each_once(shown)] == [first, other]
+
+
+def test_a_long_title_stays_in_its_picture(tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    drawn = []
+    saved = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda self, *a, **k: (saved(self, *a, **k), drawn.append(self)))
+    metric = replace(metrics.REGRET, name="cumulative_regret")
+    panel = Panel(title="one", metric=metric, marks=(2,), curves=(Curve("mine", "toy", "SBO-KDE"),))
+    shown = [(panel, compare.runs_of(panel, [made_record("SBO-KDE", 0, [1.0, 0.5])]))]
+    title = "Huang2024, Fig. 2: mean and one standard error (5 of 5 seeds, 100 rounds)"
+    figures.draw_png(shown, title, tmp_path / "one.png")
+    wide = drawn[0]._suptitle.get_window_extent(dpi=150).width
+    assert wide <= 150 * drawn[0].get_figwidth() and drawn[0].get_suptitle().replace("\n", " ") == title
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.11, 0.9), (2e-4, 0.3), (3.0, 3e6)])
+def test_labels_of_a_log_axis_do_not_clash(low, high):
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(3.3, 2.75), dpi=150)
+    axis = figure.subplots()
+    axis.set_yscale("log")
+    axis.set_ylim(low, high)
+    figures._log_ticks(axis.yaxis, low, high)
+    figure.draw_without_rendering()
+    boxes = [
+        text.get_window_extent()
+        for text in axis.get_yticklabels(which="both")
+        if text.get_text() and low <= text.get_position()[1] <= high
+    ]
+    assert len(boxes) >= 2
+    heights = sorted((box.y0, box.y1) for box in boxes)
+    assert all(below[1] <= above[0] for below, above in pairwise(heights))
 
 
 def test_a_log_axis_and_curves_that_begin_late(tmp_path):

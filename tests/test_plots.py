@@ -14,12 +14,13 @@ from service_helpers import chromium
 import windward as ww
 from windward import plots
 from windward.basics.speech import number
-from windward.present.plots import worth
+from windward.present.plots import style, worth
 from windward.present.plots.style import plain
 from windward.present.plots.view import view
 
 EVIL = "<b onclick=alert(1)>x</b>"
 QUICK = {"design": ww.Sobol(3), "maximize": ww.MultiStart(screen=64, starts=2, evaluations=20)}
+QUICK_RANDOM = ww.Policy(context_model=ww.Empirical(), **QUICK)
 ROBUST = ww.Policy(
     context_model=ww.KernelDensity(count=32), objective=ww.Robust(ww.TotalVariation(), radius=0.4), **QUICK
 )
@@ -100,12 +101,17 @@ def test_the_band_is_the_interval(study):
 
 def test_contexts_are_distributions(study):
     figure, found = plots.contexts(study), study.recommend()
+    bars = trace(figure, "expected")
+    width = bars.x[1] - bars.x[0]
     for name, weights in (("expected", found.reference), ("protected against", found.adversary)):
         shown = trace(figure, name)
-        assert sum(shown.y) == pytest.approx(1.0)
+        y = shown.y if name == "expected" else shown.y[1:-1]
+        assert sum(y) == pytest.approx(1.0)
         mean = sum(w * c["demand"] for w, c in zip(weights, found.contexts, strict=True))
-        width = shown.x[1] - shown.x[0]
-        assert sum(x * y for x, y in zip(shown.x, shown.y, strict=True)) == pytest.approx(mean, abs=width / 2)
+        assert sum(x * y for x, y in zip(bars.x, y, strict=True)) == pytest.approx(mean, abs=width / 2)
+    steps = trace(figure, "protected against")  # over whole bars, from the edge of the first to the edge of the last
+    assert steps.line.shape == "hv" and (steps.y[0], steps.y[-1]) == (0.0, 0.0)
+    assert [steps.x[0], steps.x[-1]] == pytest.approx([bars.x[0] - width / 2, bars.x[-1] + width / 2])
     assert sorted(trace(figure, "seen").x) == sorted(t.context["demand"] for t in study.trials if t.context)
 
 
@@ -128,12 +134,20 @@ def test_the_price_runs_from_expected_to_worst(study):
 @pytest.mark.parametrize("divergence", [ww.Wasserstein(), ww.ChiSquare(), ww.KullbackLeibler(), ww.MMD(0.2)])
 def test_the_price_of_every_divergence_ends_near_the_worst(divergence):
     made = played(ww.Policy(context_model=ww.Empirical(), objective=ww.Robust(divergence, 0.05), **QUICK), 8)
-    curve = trace(plots.price(made), "recommended")
-    assert all(a >= b - 1e-7 for a, b in zip(curve.y, curve.y[1:], strict=False))
+    near = plots.price(made)
     seen = view(made)
     values = seen.situation.posterior.marginals(seen.x[None], seen.contexts.points)[0][0]
     mean, least = float(values @ seen.contexts.weights), float(values.min())
-    assert curve.y[-1] <= least + 0.02 * (mean - least) + 1e-6
+    curve = trace(near, "recommended")
+    assert curve.x[-1] == pytest.approx(0.25)  # five radii: the mark at 0.05 is not on the edge
+    assert near.layout.shapes[0].x0 == 0.05 and "Beyond the right edge" in near.layout.meta["caption"]
+    told = float(curve.name.rpartition("worst ")[2])
+    made.use(ww.Policy(context_model=ww.Empirical(), objective=ww.Robust(divergence, 100.0), **QUICK))
+    far = trace(plots.price(made), "recommended")  # a large radius: the curve is drawn to its end
+    for line in (curve, far):
+        assert all(a >= b - 1e-7 for a, b in zip(line.y, line.y[1:], strict=False))
+    assert told <= least + 0.02 * (mean - least) + 1e-3
+    assert float(far.name.rpartition("worst ")[2]) == pytest.approx(far.y[-1], abs=1e-3)
 
 
 def test_minimizing_shows_the_users_signs():
@@ -239,6 +253,59 @@ def test_nothing_to_draw_is_said():
     for draw in (plots.landscape, plots.contexts, plots.price):
         with pytest.raises(ww.TrialError, match="nothing has arrived"):
             draw(made)
+
+
+def test_a_landscape_names_every_decision_that_is_held(monkeypatch):
+    monkeypatch.setattr(worth, "STEPS_OF_TWO", 3)
+    space = ww.Space({name: ww.Real(0, 1) for name in ("a", "b", "c")}, {"load": ww.Real(0, 1)})
+    made = played(rounds=6, space=space, evaluate=lambda s: ww.Result(s.decision["a"], context={"load": 0.1 * s.id}))
+    held = f"c = {number(made.recommend().decision['c'])}"
+    figure = plots.landscape(made)
+    assert held in figure.layout.title.subtitle.text and held in figure.layout.meta["caption"]
+    assert figure.layout.title.text == "What each choice of a and b is worth"
+
+
+def test_no_axis_that_counts_has_ticks_between_whole_numbers(study):
+    assert plots.delays(played(rounds=3, policy=QUICK_RANDOM)).layout.xaxis2.dtick == 1
+    assert plots.history(played(rounds=3, policy=QUICK_RANDOM)).layout.xaxis.dtick == 1
+    assert style.whole_ticks([3, 60]) == {}
+
+
+def test_every_label_of_a_figure_is_of_one_size(study):
+    for name, draw in plots.FIGURES.items():
+        made = draw(study)
+        sizes = {made.layout.template.layout[axis].title.font.size for axis in ("xaxis", "yaxis")}
+        sizes |= {each.font.size for each in made.layout.annotations if each.font.size}
+        assert sizes == {style.SIZE} == {made.layout.font.size}, name
+
+
+def test_colours_are_told_apart_with_any_colour_vision():
+    """By the simulation of Vienot, Brettel and Mollon: no two marks become alike, and each is seen on both backgrounds."""
+
+    def linear(colour):
+        shares = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        return [s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares]
+
+    def seen(colour, missing):
+        red, green, blue = linear(colour)
+        mixed = 0.11238 * red + 0.88762 * green if missing == "red" else 0.29275 * red + 0.70725 * green
+        left = (0.00401 if missing == "red" else -0.02234) * (red - green)
+        return [red, green, blue] if missing is None else [mixed, mixed, left + blue]
+
+    def light(colour):
+        return sum(w * each for w, each in zip((0.2126, 0.7152, 0.0722), linear(colour), strict=True))
+
+    marks = (style.VALUE, style.ADVERSE, style.CHOSEN, style.QUIET)
+    for missing in (None, "red", "green"):
+        for at, first in enumerate(marks):
+            for second in marks[at + 1 :]:
+                pairs = zip(seen(first, missing), seen(second, missing), strict=True)
+                apart = sum(abs(max(a, 0.0) ** 0.45 - max(b, 0.0) ** 0.45) for a, b in pairs)
+                assert apart > 0.15, (first, second, missing)
+    for mark in marks:
+        for ground in ("#ffffff", "#12181f"):
+            bright, dark = sorted((light(mark) + 0.05, light(ground) + 0.05), reverse=True)
+            assert bright / dark >= 3.0, (mark, ground)
 
 
 def test_text_is_shown_as_it_is():

@@ -91,7 +91,7 @@ def test_it_says_what_to_do_and_what_is_missing(study, page):
         "Settings",
     ):
         assert heading in text
-    for caption in ("What each order is worth", "What came back", "What protection costs", "What is late"):
+    for caption in ("What each choice of order is worth", "What came back", "What protection costs", "What is late"):
         assert caption in text
     assert "0 to 1" in text and "best single result so far" in text
 

@@ -8,35 +8,29 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import plotly.graph_objects as go
+from look import BLUE, RED, drawn, dressed, plt
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent.parent / "benchmarks" / "results" / "default.json"
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
-LINES = {"default": ("ww.auto()", "#0072B2", "solid"), "sbo_kde": ("SBO-KDE", "#D55E00", "dash")}
+LINES = {"default": ("the default, ww.auto()", BLUE, "-"), "sbo_kde": ("SBO-KDE", RED, "--")}
 
 
 def main() -> None:
     """Draw the picture."""
+    dressed()
     curves = json.loads(RESULTS.read_text())["regret_by_round"]
-    figure = go.Figure()
+    figure, axes = plt.subplots(figsize=(7.6, 3.8), layout="constrained")
     for name, (label, colour, dash) in LINES.items():
-        rounds = list(range(1, len(curves[name]) + 1))
-        line = {"color": colour, "dash": dash, "width": 3}
-        figure.add_scatter(x=rounds, y=curves[name], name=label, mode="lines", line=line)
-    figure.update_layout(
-        template="plotly_white",
-        font_size=15,
-        width=820,
-        height=420,
-        margin={"l": 70, "r": 20, "t": 50, "b": 60},
+        axes.plot(range(1, len(curves[name]) + 1), curves[name], color=colour, ls=dash, lw=2, label=label)
+    axes.set(
         title="Regret of each decision, average over the held problems",
-        xaxis_title="round",
-        yaxis_title="regret (1: an average decision)",
-        legend={"x": 0.99, "y": 0.99, "xanchor": "right"},
+        xlabel="round",
+        ylabel="regret (1: an average decision)",
+        ylim=(0, None),
+        xlim=(0, max(map(len, (curves[name] for name in LINES)))),
     )
-    figure.update_yaxes(rangemode="tozero")
-    figure.write_image(HERE / "default.png", scale=2)
+    axes.legend(loc="upper right")
+    drawn(figure, HERE / "default.png")
 
 
 if __name__ == "__main__":

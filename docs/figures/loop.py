@@ -1,4 +1,4 @@
-"""The picture of the loop: a decision, a context seen afterwards, a value that comes late or never.
+"""The picture of the loop: a decision, conditions seen afterwards, a result that comes late or never.
 
 python docs/figures/loop.py        writes docs/figures/loop.svg
 """
@@ -37,26 +37,26 @@ def main() -> None:
     """Draw it."""
     middle = [x + WIDTH / 2 for x in LEFT]
     shapes = [
-        *step(0, "1", "Decide", ("The next decision x, chosen", "before the context is known"), "study.ask()", "blue"),
+        *step(0, "1", "Decide", ("The next decision, chosen", "before conditions are known"), "study.ask()", "blue"),
         *step(
             1,
             "2",
-            "The context shows",
-            ("Demand, weather, a patient's", "week: nobody controls it"),
-            "study.reveal(id, c)",
+            "Conditions show",
+            ("The context: demand, weather,", "a patient's week. Not chosen"),
+            "study.reveal(id, context)",
             "sand",
         ),
         *step(
             2,
             "3",
-            "The value comes",
-            ("y = f(x, c) + noise, late,", "out of order, or never"),
-            "study.tell(id, y) · lose(id)",
+            "The result comes",
+            ("The value: late, out of", "order, or never"),
+            "study.tell(id, value) or lose",
             "red",
         ),
-        *part(0, "Policy", ("the objective, weighed by what", "is known and what is not"), "blue"),
-        *part(1, "Context model", ("where c may be, and how far", "that estimate may be wrong"), "sand"),
-        *part(2, "Surrogate of f", ("arrived values teach; pending", "ones are imagined or censored"), "red"),
+        *part(0, "What to try next", ("the best over what may come,", "with credit for what it teaches"), "blue"),
+        *part(1, "How often each comes", ("learnt from what was seen, and", "how wrong that may still be"), "sand"),
+        *part(2, "What each is worth", ("arrived values teach; what is", "on its way is imagined"), "red"),
         arrow([(LEFT[0] + WIDTH + 6, 82), (LEFT[1] - 6, 82)]),
         arrow([(LEFT[1] + WIDTH + 6, 82), (LEFT[2] - 6, 82)], dashed=True),
         words((LEFT[1] + WIDTH + LEFT[2]) / 2, 68, "later", size=13, color=LINE, anchor="middle"),
@@ -67,7 +67,7 @@ def main() -> None:
         arrow([(LEFT[1] - 6, 283), (LEFT[0] + WIDTH + 6, 283)]),
         arrow([(middle[2], 336), (middle[2], 360), (middle[0], 360), (middle[0], 336)]),
         arrow([(middle[0], 230), (middle[0], 150)]),
-        words(middle[0] + 12, 195, "best x under doubt", size=13, color=LINE),
+        words(middle[0] + 12, 195, "the best under doubt", size=13, color=LINE),
         card(LEFT[0], 384, LEFT[2] + WIDTH - LEFT[0], 46, "grey"),
         words(
             (LEFT[0] + LEFT[2] + WIDTH) / 2,
@@ -77,9 +77,7 @@ def main() -> None:
             anchor="middle",
         ),
     ]
-    label = (
-        "Decide, see the context, receive the value late or never; both teach the models that choose the next decision."
-    )
+    label = "Decide, see the conditions, hear the result late or never; both teach the models that choose the next decision."
     write(Path(__file__).with_suffix(".svg"), LEFT[2] + WIDTH + 16, 446, label, shapes)
 
 

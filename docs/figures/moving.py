@@ -11,11 +11,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-import matplotlib
 import numpy as np
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+from look import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, drawn, dressed, plt
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent.parent / "benchmarks" / "results" / "moving.jsonl.gz"
@@ -31,16 +28,17 @@ WORLDS = (
     "forecast-biased",
     "forecast-useless",
 )
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
+# Beyond this a curve is of no use, and would flatten the others.
+MOST = 2.0
 LINES = {
-    "default": ("the default", "#000000", "-"),
-    "learnt half-life": ("a learnt half-life", "#009E73", "-"),
-    "drift": ("a learnt drift of f", "#CC79A7", "-"),
-    "calendar": ("calendar or forecast", "#0072B2", "-"),
-    "forecast": ("calendar or forecast", "#0072B2", "-"),
-    "time given": ("time as a given context", "#E69F00", "--"),
-    "drbo_kde": ("DRBO-KDE", "#D55E00", ":"),
-    "wdrbo": ("WDRBO", "#56B4E9", ":"),
+    "default": ("the default", BLACK, "-"),
+    "learnt half-life": ("a learnt half-life", GREEN, "--"),
+    "drift": ("a learnt drift of outcomes", PURPLE, "-."),
+    "calendar": ("calendar or forecast", BLUE, "-"),
+    "forecast": ("calendar or forecast", BLUE, "-"),
+    "time given": ("time as a context", ORANGE, (0, (5, 1, 1, 1, 1, 1))),
+    "drbo_kde": ("DRBO-KDE (robust)", RED, ":"),
+    "wdrbo": ("WDRBO (robust)", SKY, (0, (1, 1))),
 }
 
 
@@ -52,9 +50,10 @@ def main() -> None:
             record = json.loads(line)
             if "regret" in record:
                 found[record["world"], record["method"]][record["seed"]] = record["regret"]
-    figure, panels = plt.subplots(2, 5, figsize=(13, 5.6), sharex=True, layout="constrained")
-    drawn = {}
-    for axes, world in zip(panels.flat, WORLDS, strict=True):
+    dressed()
+    figure, panels = plt.subplots(4, 3, figsize=(9.6, 10), sharex=True, sharey=True, layout="constrained")
+    lines = {}
+    for axes, world in zip(panels.flat, WORLDS, strict=False):
         for method, (label, colour, dash) in LINES.items():
             runs, plain = found.get((world, method), {}), found[world, "default"]
             seeds = runs.keys() & plain.keys()  # a method is measured by the default on its own seeds
@@ -62,17 +61,15 @@ def main() -> None:
                 unit = np.mean([sum(plain[seed]) for seed in seeds])
                 height = np.cumsum(np.mean([runs[seed] for seed in seeds], 0)) / unit
                 (line,) = axes.plot(np.arange(1, len(height) + 1), height, color=colour, ls=dash, lw=1.8)
-                drawn[label] = line
-        axes.set_title(
-            world.replace("-", ": ", 1) if world.startswith("forecast") else world.replace("-", " "), fontsize=11
-        )
-        axes.set(ylim=(0, 2), xlim=(0, 100), xticks=(0, 50, 100), yticks=(0, 0.5, 1, 1.5, 2))
-        axes.spines[["top", "right"]].set_visible(False)
-    for axes in panels[1]:
-        axes.set_xlabel("round")
-    figure.supylabel("regret so far (1: the default's after 100 rounds)", fontsize=11)
-    figure.legend(drawn.values(), drawn.keys(), loc="outside lower center", ncols=4, frameon=False)
-    figure.savefig(HERE / "moving.png", dpi=110)
+                lines[label] = line
+        axes.set_title(world.replace("-", ": ", 1) if world.startswith("forecast") else world.replace("-", " "))
+        axes.set(ylim=(0, MOST), xlim=(0, 100), xticks=(0, 50, 100), yticks=(0, 0.5, 1, 1.5, 2), xlabel="round")
+        axes.tick_params(labelbottom=True)
+    for axes in panels.flat[len(WORLDS) :]:
+        axes.axis("off")
+    panels.flat[len(WORLDS)].legend(lines.values(), lines.keys(), loc="center left", bbox_to_anchor=(0, 0.4))
+    figure.supylabel("regret so far (1: the default's after 100 rounds)")
+    drawn(figure, HERE / "moving.png")
 
 
 if __name__ == "__main__":

@@ -7,21 +7,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+from look import INK, SIZE, drawn, dressed, plt
 from matplotlib.axes import Axes
 from matplotlib.patches import Ellipse, FancyArrowPatch, FancyBboxPatch, Rectangle
 
 # Fill and edge of: a process with a study, a process that only evaluates, a part of another system, a store.
 LOOK = {
-    "study": ("#d7e8ee", "#1f6f8b"),
-    "worker": ("#f6e3de", "#c8553d"),
+    "study": ("#d6e8f4", "#0072B2"),
+    "worker": ("#fbe3d6", "#D55E00"),
     "other": ("#eeeeee", "#777777"),
-    "store": ("#fbf3d5", "#a8842c"),
+    "store": ("#fbf0d4", "#B07A00"),
 }
-INK = "#333333"
 
 
 def box(axes: Axes, x: float, y: float, text: str, kind: str, *, width: float = 2.3, height: float = 0.95) -> None:
@@ -30,7 +26,7 @@ def box(axes: Axes, x: float, y: float, text: str, kind: str, *, width: float = 
     corner = (x - width / 2, y - height / 2)
     style = "round,pad=0,rounding_size=0.14"
     axes.add_patch(FancyBboxPatch(corner, width, height, boxstyle=style, fc=fill, ec=edge, lw=1.4))
-    axes.text(x, y, text, ha="center", va="center", fontsize=9, color=INK, linespacing=1.25)
+    axes.text(x, y, text, ha="center", va="center", fontsize=SIZE, color=INK, linespacing=1.25)
 
 
 def store(axes: Axes, x: float, y: float, text: str, *, width: float = 2.6, height: float = 1.2) -> None:
@@ -43,7 +39,7 @@ def store(axes: Axes, x: float, y: float, text: str, *, width: float = 2.6, heig
         edges = [x + side * width / 2] * 2
         axes.plot(edges, [y - height / 2, y + height / 2], color=edge, lw=1.4)
     axes.add_patch(Ellipse((x, y + height / 2), width, cap, fc=fill, ec=edge, lw=1.4))
-    axes.text(x, y - 0.1, text, ha="center", va="center", fontsize=9, color=INK, linespacing=1.25)
+    axes.text(x, y - 0.1, text, ha="center", va="center", fontsize=SIZE, color=INK, linespacing=1.25)
 
 
 def arrow(
@@ -58,7 +54,7 @@ def arrow(
     axes.add_patch(FancyArrowPatch(start, end, arrowstyle="<|-|>", mutation_scale=11, color=INK, lw=1.1))
     middle = ((start[0] + end[0]) / 2 + shift[0], (start[1] + end[1]) / 2 + shift[1])
     if text:
-        axes.text(*middle, text, ha="center", va="center", fontsize=8, color=INK, style="italic", linespacing=1.2)
+        axes.text(*middle, text, ha="center", va="center", fontsize=SIZE, color=INK, style="italic", linespacing=1.2)
 
 
 def one_machine(axes: Axes) -> None:
@@ -83,7 +79,13 @@ def many_workers(axes: Axes) -> None:
     arrow(axes, (5, 4.0), (5, 1.95))
     arrow(axes, (8.0, 4.0), (6.3, 1.95))
     axes.text(
-        8.35, 2.9, "nobody in charge;\nworkers do not\nknow each other", fontsize=8, color=INK, va="center", ha="left"
+        8.35,
+        2.9,
+        "nobody in charge;\nworkers do not\nknow each other",
+        fontsize=SIZE,
+        color=INK,
+        va="center",
+        ha="left",
     )
     axes.set_title("2  One PostgreSQL, many workers", loc="left", fontweight="bold")
 
@@ -107,17 +109,18 @@ def with_optuna(axes: Axes) -> None:
     """Optuna's processes and storage; the sampler is Windward's."""
     for x in (2.6, 8.0):
         box(axes, x, 4.55, "", "other", width=4.4, height=1.7)
-        axes.text(x, 5.12, "study.optimize(objective)", ha="center", va="center", fontsize=9, color=INK)
-        box(axes, x, 4.3, "WindwardSampler(policy)", "study", width=3.5, height=0.7)
+        axes.text(x, 5.12, "study.optimize(objective)", ha="center", va="center", fontsize=SIZE, color=INK)
+        box(axes, x, 4.3, "WindwardSampler(policy)", "study", width=3.9, height=0.7)
     store(axes, 5.3, 1.1, "Optuna's storage\nSQLite, PostgreSQL,\njournal file", width=3.6, height=1.4)
     arrow(axes, (3.0, 3.68), (4.4, 2.05), "trials, attributes,\nclaims", shift=(-1.35, -0.1))
     arrow(axes, (7.6, 3.68), (6.2, 2.05))
-    axes.text(8.0, 2.5, "contexts: user\nattributes of\nthe trial", fontsize=8, color=INK, va="center", ha="left")
+    axes.text(8.0, 2.5, "contexts: user\nattributes of\nthe trial", fontsize=SIZE, color=INK, va="center", ha="left")
     axes.set_title("4  Optuna", loc="left", fontweight="bold")
 
 
 def main() -> None:
     """Draw all four."""
+    dressed()
     figure, grid = plt.subplots(2, 2, figsize=(12, 7.4), layout="constrained")
     for axes, draw in zip(grid.flat, (one_machine, many_workers, on_dask, with_optuna), strict=True):
         draw(axes)
@@ -125,8 +128,8 @@ def main() -> None:
         axes.axis("off")
     words = {"study": "has the study", "worker": "evaluates", "other": "another system", "store": "keeps the log"}
     marks = [Rectangle((0, 0), 1, 1, fc=LOOK[kind][0], ec=LOOK[kind][1], lw=1.2) for kind in words]
-    figure.legend(marks, words.values(), loc="outside lower center", ncols=4, frameon=False, fontsize=9)
-    figure.savefig(Path(__file__).with_suffix(".png"), dpi=130)
+    figure.legend(marks, words.values(), loc="outside lower center", ncols=4)
+    drawn(figure, Path(__file__).with_suffix(".png"))
 
 
 if __name__ == "__main__":

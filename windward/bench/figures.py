@@ -1,12 +1,13 @@
 """Curves with bands of one standard error, a panel for each problem: PNG by matplotlib, interactive HTML by plotly.
 
-A method has the same colour and dash in every figure. Colours are Okabe and Ito's, which people with any colour vision tell
-apart; where there are more methods than colours, dashes differ.
+A method has the same colour and dash in every figure of its paper, and no other in that figure has both. Colours are Okabe and
+Ito's, which people with any colour vision tell apart; where there are more methods than colours, dashes differ.
 """
 
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ STYLES: dict[str, tuple[str, str]] = {
     "SBO-KDE": (BLUE, SOLID),
     "DRBO-KDE": (RED, SOLID),
     "DRBO-MMD": (GREEN, DASHED),
-    "DRBO-MMD-Minimax": (PURPLE, DASHED),
+    "DRBO-MMD-Minimax": (PURPLE, DOTTED),
     "StableOpt": (ORANGE, MIXED),
     "GP-UCB": (BLACK, DOTTED),
     "ERBO": (SKY, SOLID),
@@ -41,13 +42,13 @@ STYLES: dict[str, tuple[str, str]] = {
     "TS-GEN": (GREEN, MIXED),
     "GP-UCB-SDF": (BLUE, SOLID),
     "GP-BUCB": (RED, DASHED),
-    "GP-TS-SDF": (BLUE, SOLID),
-    "asy-TS": (ORANGE, DASHED),
-    "GP-BTS": (RED, DASHED),
+    "GP-TS-SDF": (GREEN, SOLID),
+    "asy-TS": (ORANGE, MIXED),
+    "GP-BTS": (PURPLE, DASHED),
     "BQO-EI": (ORANGE, DASHED),
-    "BQO-TS": (GREEN, DASHED),
+    "BQO-TS": (GREEN, DOTTED),
     "Maximin-BQO-EI": (RED, MIXED),
-    "Maximin-BQO-TS": (PURPLE, MIXED),
+    "Maximin-BQO-TS": (PURPLE, DASHED),
     "Emp-DRBQO": (SKY, DOTTED),
     "DRBQO": (BLUE, SOLID),
     "MTBO": (BLACK, DOTTED),
@@ -55,19 +56,38 @@ STYLES: dict[str, tuple[str, str]] = {
 PALETTE = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK, YELLOW, GREY)
 DASHES = (SOLID, DASHED, DOTTED, MIXED)
 PLOTLY_DASHES = {SOLID: "solid", DASHED: "dash", DOTTED: "dot", MIXED: "dashdot"}
-MOST_COLUMNS = 4
+MOST_COLUMNS = 3
+# Sizes of type in points: of all that is read, and of the title.
+SIZE, TITLE = 9, 10.5
+# Below so many powers of ten a log axis has labels between them too.
+FEW_DECADES = 1.6
+# Colours of a PNG: of the curves, and of what lies over each other.
+COLOURS = 128
+# A letter of the title is about so wide, as a share of its size.
+LETTER = 0.56
+# A line of the legend and the room around it, in letters; more columns than this are not read as one legend.
+LINE, MOST_LEGEND = 9, 8
 PUBLISHED = "published"
 Shown = Sequence[tuple[Panel, Mapping[str, Runs]]]
 
 
 def styles_of(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return a colour and a dash for each label: its own, or the next pair that is free."""
-    taken = [STYLES[label] for label in labels if label in STYLES]
-    free = [(colour, dash) for dash in DASHES for colour in PALETTE if (colour, dash) not in taken]
-    result = {}
-    for label in labels:
-        result[label] = STYLES[label] if label in STYLES else free.pop(0)
-    return result
+    """Return a colour and a dash for each label: its own where no other of these labels has it, or the next free pair."""
+    own: dict[tuple[str, str], str] = {}
+    for name, style in STYLES.items():
+        # A method with a setting in brackets looks as the method does.
+        mine = [label for label in labels if label == name] or [each for each in labels if each.startswith(f"{name} (")]
+        if mine:
+            own.setdefault(style, mine[0])
+    given = {label: style for style, label in own.items()}
+    # Colour and dash change together: two curves that lie on each other are both seen, the dashed one above.
+    pairs = [
+        (colour, DASHES[(turn + place) % len(DASHES)])
+        for turn in range(len(DASHES))
+        for place, colour in enumerate(PALETTE)
+    ]
+    free = (pair for pair in pairs if pair not in own)
+    return {label: given[label] if label in given else next(free) for label in labels}
 
 
 def labels_of(shown: Shown) -> list[str]:
@@ -79,7 +99,7 @@ def columns_for(panels: int) -> int:
     """Return how many panels stand side by side: rows as full as they can be.
 
     >>> [columns_for(n) for n in (1, 2, 3, 4, 5, 6, 7, 8)]
-    [1, 2, 3, 4, 3, 3, 4, 4]
+    [1, 2, 3, 2, 3, 3, 3, 3]
     """
     rows = math.ceil(panels / MOST_COLUMNS)
     return math.ceil(panels / rows)
@@ -90,21 +110,28 @@ def draw_png(shown: Shown, title: str, file: Path, published: Sequence[Published
     try:
         import matplotlib
         from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
         from matplotlib.ticker import MaxNLocator
     except ImportError as error:
         raise MissingDependency("figures need matplotlib: pip install 'windward[bench]'.") from error
+    shown = _each_once(shown)
     columns = columns_for(len(shown))
     rows = math.ceil(len(shown) / columns)
     styles = styles_of(labels_of(shown))
-    legend_rows = math.ceil(len(styles) / _legend_columns(columns))
-    height = 2.75 * rows + 0.24 * legend_rows + 0.45
-    with matplotlib.rc_context({"font.size": 8.5, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(max(3.3 * columns, 4.6), height), layout="constrained")
+    width = max(3.3 * columns, 4.6)
+    in_legend = _legend_columns([*styles, PUBLISHED], width)
+    legend_rows = math.ceil((len(styles) + bool(published)) / in_legend)
+    heading = _heading(title, int(72 * width / (LETTER * TITLE)))
+    height = 2.75 * rows + 0.24 * (legend_rows + len(heading)) + 0.25
+    sizes: dict[Any, Any] = dict.fromkeys(("font.size", "axes.titlesize", "axes.labelsize", "legend.fontsize"), SIZE)
+    sizes |= {"xtick.labelsize": SIZE, "ytick.labelsize": SIZE}
+    with matplotlib.rc_context({**sizes, "axes.spines.top": False, "axes.spines.right": False}):
+        figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06))
         axes = figure.subplots(rows, columns, squeeze=False).ravel()
         for axis, (panel, runs) in zip(axes, shown, strict=False):
             _draw_panel(axis, panel, runs, styles)
             _draw_published(axis, [entry for entry in published if entry.panel == panel.title], runs, styles)
-            axis.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+            axis.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 2.5, 5, 10]))
         for axis in axes[len(shown) :]:
             axis.remove()
         handles = {line.get_label(): line for axis in axes[: len(shown)] for line in axis.get_lines()}
@@ -114,16 +141,43 @@ def draw_png(shown: Shown, title: str, file: Path, published: Sequence[Published
             handles.values(),
             handles.keys(),
             loc="outside lower center",
-            ncols=min(_legend_columns(columns), len(handles)),
+            ncols=min(in_legend, len(handles)),
             frameon=False,
             handlelength=2.6,
         )
-        figure.suptitle(title, fontsize=10)
+        figure.suptitle("\n".join(heading), fontsize=TITLE)
         figure.savefig(file, dpi=150, metadata={"Software": None})
+    _small(file)
 
 
-def _legend_columns(columns: int) -> int:
-    return {1: 3, 2: 4, 3: 6}.get(columns, 8)
+def _each_once(shown: Shown) -> Shown:
+    """Leave out panels whose curves another has shown already: of more rounds, say, of which none has been run yet."""
+    kept = dict[object, tuple[Panel, Mapping[str, Runs]]]()
+    for panel, runs in shown:
+        curves = tuple((label, tuple(found.at), found.mean().tobytes()) for label, found in runs.items())
+        kept.setdefault((panel.metric.name, curves), (panel, runs))
+    return list(kept.values())
+
+
+def _small(file: Path) -> None:
+    """Write a PNG again with a palette: a third of the size, the same to the eye."""
+    from PIL import Image
+
+    Image.open(file).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
+
+
+def _heading(title: str, letters: int) -> list[str]:
+    """Return the lines of a title: what it is a figure of has a line of its own where both do not fit on one."""
+    if len(title) <= letters:
+        return [title]
+    first, between, rest = title.partition(": ")
+    return [line for part in (first + between.rstrip(), rest) for line in textwrap.wrap(part, letters)]
+
+
+def _legend_columns(labels: Sequence[str], width: float) -> int:
+    """Return how many columns of labels fit side by side; a column is as wide as its longest label, and a line before it."""
+    letters = max(map(len, labels)) + LINE
+    return max(1, min(MOST_LEGEND, int(72 * width / (LETTER * SIZE * letters))))
 
 
 def _draw_panel(axis: Any, panel: Panel, runs: Mapping[str, Runs], styles: Mapping[str, tuple[str, str]]) -> None:
@@ -135,11 +189,25 @@ def _draw_panel(axis: Any, panel: Panel, runs: Mapping[str, Runs], styles: Mappi
         axis.fill_between(found.at, *_band(panel, mean, error), color=colour, alpha=0.15, linewidth=0)
     if panel.metric.log:
         axis.set_yscale("log")
-    axis.set_title(panel.title, fontsize=9)
+        _log_ticks(axis.yaxis, *axis.get_ylim())
+    axis.set_title(panel.title)
     axis.set_xlabel(_counted(panel))
     axis.set_ylabel(panel.metric.label)
     axis.grid(alpha=0.25, linewidth=0.5)
     axis.margins(x=0.01)
+
+
+def _log_ticks(axis: Any, low: float, high: float) -> None:
+    """Give a log axis as many labels as can be read: the powers of ten, and what is between them where they are few."""
+    from matplotlib.ticker import LogFormatterSciNotation, LogLocator, NullFormatter, NullLocator
+
+    decades = math.log10(high / low)
+    subs = (1.0, 2.0, 5.0) if decades < FEW_DECADES else (1.0,)
+    axis.set_major_locator(LogLocator(subs=subs, numticks=12))
+    if decades < FEW_DECADES:
+        axis.set_major_formatter(LogFormatterSciNotation(labelOnlyBase=False, minor_thresholds=(10, 10)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _draw_published(

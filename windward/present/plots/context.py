@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from windward.basics.errors import IncompatibleError
 from windward.objectives.protocol import Averaging
-from windward.present.plots.style import ADVERSE, QUIET, VALUE, faint, figure, graph_objects, plain
+from windward.present.plots.style import ADVERSE, QUIET, VALUE, faint, figure, graph_objects, panels, plain, share_ticks
 from windward.present.plots.view import View, view
 from windward.present.snapshot import Source
 from windward.space import Value, sectioned
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 # Bins of a numeric context: fewer hide the adversary's move, more show the sampling of the points.
 BINS = 24
-# Panels beside each other; further contexts are left out, and the caption says so.
-MOST = 6
+# Panels; further contexts are left out, and the caption says so. More than three beside each other are too narrow.
+MOST, ABREAST = 6, 3
+# Heights of a row of panels and of what stands around them, in pixels.
+ROW, AROUND = 290, 130
 
 
 def contexts(study: Source) -> go.Figure:
@@ -30,19 +32,25 @@ def contexts(study: Source) -> go.Figure:
     names = list(seen.space.context)[:MOST]
     guarded = not isinstance(seen.objective, Averaging)
     made = figure("What the contexts look like", _caption(guarded, len(seen.space.context)))
-    made.set_subplots(rows=1, cols=len(names), horizontal_spacing=0.08)
+    rows = -(-len(names) // ABREAST)
+    panels(made, rows, min(len(names), ABREAST), horizontal_spacing=0.1, vertical_spacing=0.3 / rows)
+    height = AROUND + ROW * rows
+    # Below the title of the last axis, however many rows there are.
+    made.update_layout(height=height, legend={"y": -65.0 / (height - 108)}, barmode="overlay", bargap=0.05)
     shown = set[str]()
-    for column, name in enumerate(names, start=1):
+    for place, name in enumerate(names):
+        at = {"row": place // ABREAST + 1, "col": place % ABREAST + 1}
+        most = 0.0
         for trace in _panel(seen, name, guarded):
             trace.update(showlegend=trace.name not in shown, legendgroup=trace.name)
             shown.add(trace.name)
-            made.add_trace(trace, row=1, col=column)
-        made.update_xaxes(title=plain(name), row=1, col=column)
+            most = max([most, *trace.y])
+            made.add_trace(trace, **at)
+        made.update_xaxes(title=plain(name), **at)
+        made.update_yaxes(rangemode="tozero", **share_ticks(most), **at)
         if seen.space.context[name].choices or name in seen.space.circles:
-            made.update_xaxes(type="category", row=1, col=column)
-    made.update_yaxes(title="how likely", tickformat=".0%", rangemode="tozero", col=1)
-    made.update_yaxes(tickformat=".0%", col=None)
-    made.update_layout(barmode="overlay", bargap=0.05)
+            made.update_xaxes(type="category", **at)
+    made.update_yaxes(title="how likely", col=1)
     return made
 
 
@@ -88,12 +96,13 @@ def _panel(seen: View, name: str, guarded: bool) -> list[Any]:
     expected = _binned(numbers, reference, low, width)
     traces = [go.Bar(x=centres, y=expected, width=width * 0.96, name="expected", marker={"color": faint(VALUE, 0.55)})]
     if guarded:
+        edges = [low + bin * width for bin in range(BINS + 1)]
         traces.append(
             go.Scatter(
-                x=centres,
-                y=_binned(numbers, adversary, low, width),
+                x=[low, *edges],  # from the first bar's left edge to the last one's right edge, and down to nothing
+                y=[0.0, *_binned(numbers, adversary, low, width), 0.0],
                 mode="lines",
-                line={"shape": "hvh", "color": ADVERSE, "width": 2.5},
+                line={"shape": "hv", "color": ADVERSE, "width": 2.5},
                 name="protected against",
             )
         )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from windward.basics.speech import and_list, number, percent
-from windward.present.plots.style import QUIET, VALUE, figure, graph_objects, plain
+from windward.present.plots.style import QUIET, VALUE, figure, graph_objects, panels, plain
 from windward.present.snapshot import Source
 from windward.suggest.in_context import ByContext, ContextCell
 
@@ -29,7 +29,7 @@ def by_context(study: Source, *names: str) -> go.Figure:
     found = seen.by_context("by_context", over=names or None)
     shown = found.names[:MOST]
     made = figure("What it is worth on each kind of day", _caption(found))
-    made.set_subplots(rows=len(shown), cols=1, vertical_spacing=0.32 / len(shown))
+    panels(made, len(shown), 1, vertical_spacing=0.32 / len(shown))
     made.update_layout(height=AROUND + PANEL * len(shown))
     # Below two lines of labels and the last axis's title.
     made.update_layout(legend={"y": -BELOW / (PANEL * len(shown))}, margin={"b": BELOW + 30})

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from windward.basics.errors import TrialError
-from windward.present.plots.style import ADVERSE, QUIET, VALUE, faint, figure, graph_objects
+from windward.present.plots.style import ADVERSE, QUIET, VALUE, faint, figure, graph_objects, panels, whole_ticks
 from windward.present.snapshot import Snapshot, Source
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def delays(study: Source) -> go.Figure:
         "Left: how many of the decisions asked so far had their result, were waiting for it, or had been given up. "
         "Right: how long each waited; open marks are still waiting.",
     )
-    made.set_subplots(rows=1, cols=2, horizontal_spacing=0.12, subplot_titles=["results over time", "waiting time"])
+    panels(made, 1, 2, horizontal_spacing=0.12, titles=["results over time", "waiting time"])
     made.update_layout(margin={"t": 84})  # two titles
     times, counts = _counts(study)
     for state, color in (("arrived", VALUE), ("pending", ADVERSE), ("lost", QUIET)):
@@ -47,8 +47,8 @@ def delays(study: Source) -> go.Figure:
     for trace, unit in _waits(go, study):
         made.add_trace(trace, row=1, col=2)
         made.update_yaxes(title=unit, rangemode="tozero", row=1, col=2)
-    made.update_yaxes(title="trials", rangemode="tozero", row=1, col=1)
-    made.update_xaxes(title="trial", row=1, col=2)
+    made.update_yaxes(title="trials", rangemode="tozero", **whole_ticks([0, len(asked)]), row=1, col=1)
+    made.update_xaxes(title="trial", **whole_ticks([trial.id for trial in asked]), row=1, col=2)
     return made
 
 

@@ -6,7 +6,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from windward.basics.speech import and_list, number, percent
-from windward.present.plots.style import ADVERSE, VALUE, band, faint, figure, graph_objects, plain
+from windward.present.plots.style import (
+    ADVERSE,
+    VALUE,
+    band,
+    faint,
+    figure,
+    graph_objects,
+    log_ticks,
+    panels,
+    plain,
+    share_ticks,
+)
 from windward.present.snapshot import Source
 from windward.space import Space, Value, sectioned
 from windward.suggest.influence import Influence
@@ -60,7 +71,7 @@ def importance(study: Source) -> go.Figure:
                 hoverinfo="text",
             )
         )
-    made.update_xaxes(title="share of the variation", tickformat=".0%", range=[0.0, 1.0])
+    made.update_xaxes(title="share of the variation", range=[0.0, 1.0], **share_ticks(1.0))
     made.update_yaxes(automargin=True)
     height = AROUND + BAR * len(shown)
     made.update_layout(barmode="group", height=height, legend={"traceorder": "reversed", "y": -70.0 / (height - 108)})
@@ -79,7 +90,7 @@ def effects(study: Source) -> go.Figure:
     made = figure(
         "How each acts on average", caption + (f" The {left} that matter least are left out." if left else "")
     )
-    made.set_subplots(rows=len(shown), cols=1, vertical_spacing=0.3 / len(shown))
+    panels(made, len(shown), 1, vertical_spacing=0.3 / len(shown))
     made.update_layout(height=AROUND + PANEL * len(shown), showlegend=False)
     values = [end for one in shown for ends in one.effect_interval for end in ends]
     room = 0.05 * (max(values) - min(values))
@@ -88,8 +99,10 @@ def effects(study: Source) -> go.Figure:
         listed = _listed(seen.space, one)
         for trace in _curve(go, one, bool(listed)):
             made.add_trace(trace, row=row, col=1)
-        kind = "category" if listed else "log" if parameter.log else "linear"
-        made.update_xaxes(title=_label(one), type=kind, row=row, col=1)
+        made.update_xaxes(title=_label(one), type="category" if listed else "linear", row=row, col=1)
+        if parameter.log and not listed:
+            ends = [float(level) for level in one.levels]
+            made.update_xaxes(**log_ticks(min(ends), max(ends)), row=row, col=1)
         if listed:  # in the order in which they were declared, or follow each other
             order = [plain(number(each)) for each in listed]
             ends = [-0.5, len(one.levels) - 0.5]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from windward.basics.speech import number
-from windward.present.plots.style import ADVERSE, CHOSEN, QUIET, VALUE, figure, graph_objects, plain
+from windward.present.plots.style import ADVERSE, CHOSEN, QUIET, VALUE, figure, graph_objects, plain, whole_ticks
 from windward.present.plots.view import View, view
 from windward.present.sentences import objective_name
 from windward.present.snapshot import Source
@@ -46,7 +46,7 @@ def history(study: Source) -> go.Figure:
         rows = [trial for trial in trials if trial.state == state]
         if rows:
             made.add_trace(_dots(go, rows, f"{name} ({len(rows)})", color, symbol, at=edge))
-    made.update_xaxes(title="trial")
+    made.update_xaxes(title="trial", **whole_ticks([trial.id for trial in trials] or [0]))
     made.update_yaxes(title="value")
     return made
 

@@ -14,7 +14,7 @@ from windward.divergences import IN_SHARES, Divergence, radius_of_all
 from windward.objectives.plain import NO_PROTECTION
 from windward.objectives.protocol import Around, Averaging, Within
 from windward.objectives.radii import resolved
-from windward.present.plots.style import CHOSEN, QUIET, VALUE, figure, graph_objects, plain
+from windward.present.plots.style import CHOSEN, QUIET, VALUE, figure, graph_objects, plain, share_ticks
 from windward.present.plots.view import View, view
 from windward.present.sentences import joined
 from windward.present.snapshot import Source
@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 STEPS = 41
 # The curve is drawn up to where it is this near to the worst value, as a share of the whole way.
 NEAR_WORST = 0.01
+# And no further than so many times the radius it is protected up to: that mark would be on the edge of the picture.
+MOST_RADII = 5.0
 
 
 def price(study: Source) -> go.Figure:
     """Return the worst average value of the recommended decision against the radius, beside the non-robust decision.
 
-    At radius 0 it is the expected value, at the right end the worst. The divergence is the objective's own, total
-    variation where it has none.
+    At radius 0 it is the expected value; the legend has the worst, which the curve reaches at the right end or beyond it. The
+    divergence is the objective's own, total variation where it has none.
     """
     study = study.snapshot()
     go, seen = graph_objects(), view(study)
@@ -40,25 +42,28 @@ def price(study: Source) -> go.Figure:
     divergence = _divergence(seen)
     plain_best = seen.best(NO_PROTECTION)
     values = seen.mean_values(torch.stack([seen.x, plain_best]))
-    radii = torch.linspace(0.0, _last_radius(seen, divergence, values), STEPS, dtype=torch.float64)
+    radius = _policy_radius(seen)
+    last = _last_radius(seen, divergence, values)
+    cut = radius_of_all(divergence) is None and radius is not None and 0.0 < MOST_RADII * radius < last
+    radii = torch.linspace(0.0, MOST_RADII * radius if cut and radius else last, STEPS, dtype=torch.float64)
     ball = replace(seen.situation, contexts=seen.contexts).ball(divergence)
     with torch.no_grad():
         curves = [seen.sign * ball(row.expand(STEPS, -1), radii).value for row in values]
+        worst = [seen.sign * float(ball(row, last).value) for row in values]
     # Of total variation a person is told how many cases change, not a norm.
     share = radius_of_all(divergence) is not None
     x = (radii / 2 if share else radii).tolist()
-    made = figure("What protection costs", _caption(seen))
-    rows = [(curves[0], seen.x, seen.named, CHOSEN, "solid")]
+    made = figure("What protection costs", _caption(seen, cut))
+    rows = [(curves[0], worst[0], seen.x, seen.named, CHOSEN, "solid")]
     if not torch.allclose(seen.x, plain_best, atol=1e-3):
-        rows.append((curves[1], plain_best, "best if nothing drifts", VALUE, "dash"))
-    for curve, decision, name, color, dash in rows:
+        rows.append((curves[1], worst[1], plain_best, "best if nothing drifts", VALUE, "dash"))
+    for curve, least, decision, name, color, dash in rows:
         label = name
         if len(seen.space.decision) == 1:
             label += f": {plain(joined(seen.space.decode_decision(decision)).replace(' to ', ' = '))}"
         # In the legend: beside the ends of the curves they would cross another line.
-        label += f"<br>expected {number(float(curve[0]))}, worst {number(float(curve[-1]))}"
+        label += f"<br>expected {number(float(curve[0]))}, worst {number(least)}"
         made.add_trace(go.Scatter(x=x, y=curve.tolist(), line={"color": color, "width": 2.5, "dash": dash}, name=label))
-    radius = _policy_radius(seen)
     if radius is not None and radius <= float(radii[-1]):
         at = radius / 2 if share else radius
         text = f"protected up to here ({percent(at)})" if share else f"protected up to here ({number(at)})"
@@ -69,15 +74,17 @@ def price(study: Source) -> go.Figure:
         title="share of cases that turn out unfavourably"
         if share
         else f"how far the contexts may drift ({type(divergence).__name__} radius)",
-        tickformat=".0%" if share else None,
+        **(share_ticks(1.0) if share else {}),
     )
     made.update_yaxes(title="worst average value")
     return made
 
 
-def _caption(seen: View) -> str:
+def _caption(seen: View, cut: bool) -> str:
     turns = "falls" if seen.sign > 0 else "rises"
     text = f"How the average value {turns} as the contexts drift from what was seen, in the least favourable way. "
+    if cut:
+        text += "Beyond the right edge it goes on, up to the worst value in the legend. "
     if isinstance(seen.objective, Averaging):
         return text + "The recommendation is the best without drift: it takes no protection into account."
     return text + "The solid line gives up a little on the left, where nothing drifts, to be better further right."

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from windward.basics.errors import ArgumentError
-from windward.basics.speech import number, percent
-from windward.present.plots.style import CHOSEN, QUIET, VALUE, band, figure, graph_objects, plain
+from windward.basics.speech import and_list, number, percent
+from windward.present.plots.style import (
+    CHOSEN,
+    SPOT,
+    STAR,
+    TRIED,
+    VALUE,
+    band,
+    figure,
+    graph_objects,
+    log_ticks,
+    panels,
+    plain,
+    whole_ticks,
+)
 from windward.present.plots.view import View, view
 from windward.present.sentences import objective_name
 from windward.present.snapshot import Source
@@ -21,6 +35,8 @@ if TYPE_CHECKING:
 
 # Places on one axis, and on each of two.
 STEPS, STEPS_OF_TWO = 61, 21
+# Decisions that are held, as the picture names them; further ones are named in the caption alone.
+MOST_NAMED = 3
 
 
 def landscape(study: Source, *names: str) -> go.Figure:
@@ -79,8 +95,8 @@ def _two(seen: View, first: str, second: str) -> go.Figure:
     x = _decisions(seen, {first: [a for a, _ in pairs], second: [b for _, b in pairs]})
     worth, (low, high) = seen.values_at(x), seen.intervals_at(x)
     made = _empty(seen, [first, second])
-    made.set_subplots(rows=1, cols=2, horizontal_spacing=0.2, subplot_titles=[_title(seen), "± half the 90 % interval"])
-    made.update_layout(margin={"t": 84})  # two titles
+    panels(made, 1, 2, horizontal_spacing=0.2, titles=[_title(seen), "± half the 90 % interval"])
+    made.update_layout(margin={"t": made.layout.margin.t + 28})  # the panels have titles too
     tried = seen.trials.arrived
     for column, surface in enumerate((worth, 0.5 * (high - low)), start=1):
         made.add_trace(
@@ -97,8 +113,8 @@ def _two(seen: View, first: str, second: str) -> go.Figure:
             col=column,
         )
         for rows, mark, label in (
-            ([trial.decision for trial in tried], {"color": QUIET, "size": 5}, "tried"),
-            ([seen.decision], {"color": "#ff5a36", "size": 13, "symbol": "star"}, seen.named),
+            ([trial.decision for trial in tried], TRIED, "tried"),
+            ([seen.decision], STAR, seen.named),
         ):
             made.add_trace(
                 go.Scatter(
@@ -108,6 +124,7 @@ def _two(seen: View, first: str, second: str) -> go.Figure:
                     marker=mark,
                     name=label,
                     showlegend=column == 1,
+                    cliponaxis=False,  # what was tried at a bound is drawn whole
                 ),
                 row=1,
                 col=column,
@@ -123,15 +140,10 @@ def _by_context(seen: View, name: str, context: str) -> go.Figure:
     rows = across_decisions(seen.found, context, _decisions(seen, {name: places}))
     labels = [f"{plain(label)} ({percent(share)})" for label, share, _ in rows]
     best = [places[int(means.argmax())] for _, _, means in rows]  # oriented: more is better
-    made = _empty(seen, [name])
     text = (
         "The average value of every choice on each kind of day, with how often it comes. Dots: the best choice there."
     )
-    rest = made.layout.meta["caption"].partition(". ")[2]
-    made.update_layout(
-        title={"text": f"What each {plain(name)} is worth by {plain(context)}"},
-        meta={"caption": f"{text} {rest}".strip()},
-    )
+    made = _empty(seen, [name], f"What each choice of {plain(name)} is worth by {plain(context)}", text)
     made.add_trace(
         go.Heatmap(
             x=[_label(parameter, place) for place in places],
@@ -143,19 +155,21 @@ def _by_context(seen: View, name: str, context: str) -> go.Figure:
         )
     )
     chosen = [_label(parameter, place) for place in best]
-    mark = {"color": "#ff5a36", "size": 10}
-    made.add_trace(go.Scatter(x=chosen, y=labels, mode="markers", marker=mark, name="best there"))
+    made.add_trace(go.Scatter(x=chosen, y=labels, mode="markers", marker=SPOT, name="best there", showlegend=True))
     made.update_xaxes(title=plain(name), **_axis(parameter))
     made.update_yaxes(title=plain(context), type="category", automargin=True)
     return made
 
 
-def _empty(seen: View, names: list[str]) -> go.Figure:
-    text = f"Estimated {objective_name(seen.objective)} of every choice, from what has arrived."
+def _empty(seen: View, names: list[str], title: str = "", text: str = "") -> go.Figure:
+    title = title or f"What each choice of {and_list([plain(name) for name in names])} is worth"
+    text = text or f"Estimated {objective_name(seen.objective)} of every choice, from what has arrived."
     rest = [f"{plain(n)} = {plain(number(v))}" for n, v in seen.decision.items() if n not in names]
-    if rest:
-        text += f" The other decisions are as recommended: {', '.join(rest)}."
-    return figure(f"What each {plain(names[0])} is worth" if len(names) == 1 else "What each choice is worth", text)
+    if not rest:
+        return figure(title, text)
+    # In the picture too: it may be copied without its caption.
+    note = f"with {', '.join(rest[:MOST_NAMED])}" + (" and the others" if len(rest) > MOST_NAMED else "")
+    return figure(title, f"{text} The other decisions are as recommended: {', '.join(rest)}.", f"{note} as recommended")
 
 
 def _title(seen: View) -> str:
@@ -188,4 +202,7 @@ def _smooth(parameter: Parameter) -> bool:
 def _axis(parameter: Parameter) -> dict[str, Any]:
     if parameter.choices:
         return {"type": "category"}
-    return {"type": "log" if parameter.log else "linear"}
+    ends = [float(parameter.from_unit(np.array([end]))) for end in (0.0, 1.0)]
+    if parameter.log:
+        return log_ticks(*ends)
+    return {"type": "linear"} if parameter.continuous else {"type": "linear", **whole_ticks(ends)}
