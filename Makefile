@@ -54,6 +54,7 @@ reproduction: $(VENV)/.installed-test  ## write docs/reproduction.md and its fig
 	$(BIN)/windward bench report benchmarks/records --page docs/reproduction.md
 
 screenshots: $(VENV)/.installed-test  ## draw the figures, the report and the page again, for the docs
+	$(BIN)/python docs/figures/gallery.py
 	$(BIN)/python docs/figures/screenshots.py
 
 clean:  ## remove the environment and caches

@@ -60,4 +60,4 @@ def drawn(figure: Any, path: Path) -> None:
 
 def small(path: Path, colours: int = MOST_COLOURS) -> None:
     """Write a PNG again with a palette."""
-    Image.open(path).convert("RGB").quantize(colours, dither=Image.Dither.NONE).save(path, optimize=True)
+    Image.open(path).convert("RGB").quantize(colours, method=Image.Quantize.MAXCOVERAGE).save(path, optimize=True)

@@ -1,4 +1,4 @@
-"""Draw the figures, the report and the page for the docs, by `python docs/figures/screenshots.py`.
+"""Draw the report and the page for the docs, by `python docs/figures/screenshots.py`; gallery.py draws the figures.
 
 A shop orders, sees the demand, and learns the profit one to six days later; one result is lost. The pictures are taken in
 the distribution's Chromium, without a network.
@@ -18,9 +18,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import torch
+from studies import bakery
 
 import windward as ww
-from windward import plots
 from windward.present.report import write_report
 
 HERE = Path(__file__).parent
@@ -103,16 +103,8 @@ def main() -> None:
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         url, report = f"sqlite:///{folder}/shop.db", Path(folder) / "report.html"
-        study = play(url)
-        own = {"price": cautious, "check": mistaken, **dict.fromkeys(("by_context", "importance", "effects"), bakery)}
-        for name, draw in plots.FIGURES.items():
-            shown = own.get(name, lambda: study)()
-            made = draw(shown)
-            plots.png(made, HERE / f"plot-{name}.png", width=900, height=made.layout.height + 20, scale=1)
-        plots.png(two_decisions(), HERE / "plot-landscape-two.png", width=900, height=440, scale=1)
-        by_day = plots.landscape(bakery(), "loaves", "passers")
-        plots.png(by_day, HERE / "plot-landscape-context.png", width=900, height=440, scale=1)
-        write_report(study, report)
+        play(url)
+        write_report(bakery(late=True), report)
         process, address = serve(url)
         try:
             shoot(address, report)
@@ -120,65 +112,6 @@ def main() -> None:
             process.terminate()
             process.wait(60)
     print(f"drawn into {HERE}")
-
-
-def cautious() -> ww.Study:
-    """Return the shop with a large radius, so that the cautious order is another than the best one without drift."""
-    space = ww.Space({"order": ww.Real(0, 100)}, {"demand": ww.Real(0, 100)})
-    policy = ww.Policy(context_model=ww.Empirical(), objective=ww.Robust(ww.TotalVariation(), radius=0.6))
-    study, chance = ww.Study(space, policy), random.Random(3)
-
-    def day(suggestion: ww.Suggestion) -> ww.Result:
-        order, demand = float(suggestion.decision["order"]), 100 * chance.betavariate(2, 6)
-        profit = 9 * min(order, demand) + max(0.0, order - demand) - 5 * order
-        return ww.Result(profit, context={"demand": demand})
-
-    study.run(day, DAYS, progress=False)
-    return study
-
-
-def mistaken() -> ww.Study:
-    """Return a kiosk's history in which one result was typed wrongly."""
-    space = ww.Space({"price": ww.Real(2, 6)}, {"footfall": ww.Real(0, 400)})
-    study, chance = ww.Study(space, ww.papers.sbo_kde()), random.Random(4)
-    for day in range(45):
-        price, footfall = round(chance.uniform(2, 6), 1), chance.gauss(180, 60)
-        profit = footfall * max(0.05, 1.2 - 0.18 * price) * (price - 1.5) + chance.gauss(0, 12)
-        study.add({"price": price}, profit * (3 if day == 17 else 1), context={"footfall": footfall})
-    return study
-
-
-def bakery() -> ww.Study:
-    """Return a bakery whose days differ: it chooses loaves and a price before it knows weather and passers-by."""
-    space = ww.Space(
-        {"loaves": ww.Integer(20, 120), "price": ww.Real(2.0, 4.0)},
-        {"weather": ww.Categorical(["dry", "rain"]), "passers": ww.Real(0, 400)},
-    )
-    study, chance = ww.Study(space, seed=0, status_quo={"loaves": 60, "price": 3.0}), random.Random(2)
-
-    def day(suggestion: ww.Suggestion) -> ww.Result:
-        weather, passers = chance.choice(["dry", "dry", "rain"]), chance.uniform(100, 300)
-        loaves, price = float(suggestion.decision["loaves"]), float(suggestion.decision["price"])
-        wanted = passers * (0.5 if weather == "dry" else 0.25) * (1.7 - 0.3 * price)
-        return ww.Result(price * min(loaves, wanted) - 1.2 * loaves, context={"weather": weather, "passers": passers})
-
-    study.run(day, 30, progress=False)
-    return study
-
-
-def two_decisions() -> object:
-    """Return the landscape of two decisions: a crop's nitrogen and sowing depth, before the season's rain is known."""
-    space = ww.Space({"nitrogen": ww.Real(0, 200), "depth": ww.Integer(10, 60)}, {"rain": ww.Real(0, None)})
-    policy = ww.Policy(context_model=ww.KernelDensity(), objective=ww.Robust(ww.TotalVariation(), radius=0.4))
-    study, chance = ww.Study(space, policy), random.Random(1)
-
-    def season(suggestion: ww.Suggestion) -> ww.Result:
-        rain, plan = chance.gammavariate(4, 30), suggestion.decision
-        loss = ((plan["nitrogen"] - rain) / 60) ** 2 + ((plan["depth"] - 30) / 20) ** 2
-        return ww.Result(9.0 - loss, context={"rain": rain})
-
-    study.run(season, 18, progress=False)
-    return plots.landscape(study, "nitrogen", "depth")
 
 
 if __name__ == "__main__":

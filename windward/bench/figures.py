@@ -163,7 +163,7 @@ def _small(file: Path) -> None:
     """Write a PNG again with a palette: a third of the size, the same to the eye."""
     from PIL import Image
 
-    Image.open(file).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
+    Image.open(file).convert("RGB").quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE).save(file, optimize=True)
 
 
 def _heading(title: str, letters: int) -> list[str]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 BINS = 24
 # Panels; further contexts are left out, and the caption says so. More than three beside each other are too narrow.
 MOST, ABREAST = 6, 3
+# Letters that fit beside each other below one of three panels; how far labels are turned beyond that, and how wide a letter is.
+MOST_LETTERS, TURNED, LETTER = 30, 40, 8
 # Heights of a row of panels and of what stands around them, in pixels.
 ROW, AROUND = 290, 130
 
@@ -34,9 +36,11 @@ def contexts(study: Source) -> go.Figure:
     made = figure("What the contexts look like", _caption(guarded, len(seen.space.context)))
     rows = -(-len(names) // ABREAST)
     panels(made, rows, min(len(names), ABREAST), horizontal_spacing=0.1, vertical_spacing=0.3 / rows)
-    height = AROUND + ROW * rows
-    # Below the title of the last axis, however many rows there are.
-    made.update_layout(height=height, legend={"y": -65.0 / (height - 108)}, barmode="overlay", bargap=0.05)
+    deep = max(_depth(labels) for labels in (_labels(seen, name) for name in names))
+    height = AROUND + ROW * rows + deep
+    # Below the title of the last axis, however many rows there are and however long its labels.
+    made.update_layout(height=height, legend={"y": -(65.0 + deep) / (height - 108 - deep)}, margin={"b": 52 + deep})
+    made.update_layout(barmode="overlay", bargap=0.05)
     shown = set[str]()
     for place, name in enumerate(names):
         at = {"row": place // ABREAST + 1, "col": place % ABREAST + 1}
@@ -48,10 +52,23 @@ def contexts(study: Source) -> go.Figure:
             made.add_trace(trace, **at)
         made.update_xaxes(title=plain(name), **at)
         made.update_yaxes(rangemode="tozero", **share_ticks(most), **at)
-        if seen.space.context[name].choices or name in seen.space.circles:
-            made.update_xaxes(type="category", **at)
+        if labels := _labels(seen, name):
+            made.update_xaxes(type="category", tickangle=TURNED if _depth(labels) else 0, **at)
     made.update_yaxes(title="how likely", col=1)
     return made
+
+
+def _labels(seen: View, name: str) -> list[str]:
+    """Return the labels side by side on the axis of a context: none for a range."""
+    parameter = seen.space.context[name]
+    listed = sectioned(parameter, seen.space.circles[name], [])[0] if name in seen.space.circles else parameter.choices
+    return [plain(each) for each in listed]
+
+
+def _depth(labels: Sequence[str]) -> int:
+    """Return how many pixels labels need below those of one line: where they do not fit beside each other they are turned."""
+    letters = sum(len(label) + 2 for label in labels)
+    return round(0.6 * LETTER * max(map(len, labels))) if letters > MOST_LETTERS else 0
 
 
 def _caption(guarded: bool, count: int) -> str:

@@ -48,6 +48,7 @@ def delays(study: Source) -> go.Figure:
         made.add_trace(trace, row=1, col=2)
         made.update_yaxes(title=unit, rangemode="tozero", row=1, col=2)
     made.update_yaxes(title="trials", rangemode="tozero", **whole_ticks([0, len(asked)]), row=1, col=1)
+    made.update_xaxes(nticks=4, tickangle=0, row=1, col=1)  # dates are long, and would be turned
     made.update_xaxes(title="trial", **whole_ticks([trial.id for trial in asked]), row=1, col=2)
     return made
 
@@ -96,5 +97,5 @@ def _waits(go: Any, study: Snapshot) -> list[tuple[Any, str]]:
         if rows:
             marker = {"color": color, "symbol": symbol, "size": 8, "line": {"width": 2, "color": color}}
             x, y = [id for id, _ in rows], [seconds / size for _, seconds in rows]
-            traces.append((go.Scatter(x=x, y=y, mode="markers", marker=marker, name=name), unit))
+            traces.append((go.Scatter(x=x, y=y, mode="markers", marker=marker, name=name, cliponaxis=False), unit))
     return traces

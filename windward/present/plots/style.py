@@ -59,6 +59,7 @@ def figure(title: str, caption: str, note: str = "") -> go.Figure:
     """
     made = graph_objects().Figure()
     heading = {"text": title, "x": 0.01, "xanchor": "left", "font": {"size": TITLE}}
+    heading |= {"y": 1.0, "yref": "container", "yanchor": "top", "pad": {"t": 14}}
     if note:
         heading["subtitle"] = {"text": note, "font": {"size": SIZE}}
     made.update_layout(
@@ -66,9 +67,10 @@ def figure(title: str, caption: str, note: str = "") -> go.Figure:
         title=heading,
         meta={"caption": caption},
         font={"family": FONT, "size": SIZE},
-        margin={"l": 60, "r": 20, "t": 78 if note else 56, "b": 52},
+        margin={"l": 60, "r": 30, "t": 78 if note else 56, "b": 52},
         # Below: on a phone it takes several lines, which must not run into the title.
         legend={"orientation": "h", "x": 0, "xanchor": "left", "y": -0.22, "yanchor": "top", "traceorder": "normal"},
+        showlegend=True,  # of a single curve too: its name says what it is
         hoverlabel={"align": "left"},
         height=420,
     )

@@ -95,7 +95,7 @@ def _two(seen: View, first: str, second: str) -> go.Figure:
     x = _decisions(seen, {first: [a for a, _ in pairs], second: [b for _, b in pairs]})
     worth, (low, high) = seen.values_at(x), seen.intervals_at(x)
     made = _empty(seen, [first, second])
-    panels(made, 1, 2, horizontal_spacing=0.2, titles=[_title(seen), "± half the 90 % interval"])
+    panels(made, 1, 2, horizontal_spacing=0.16, titles=[_title(seen), "± half the 90 % interval"])
     made.update_layout(margin={"t": made.layout.margin.t + 28})  # the panels have titles too
     tried = seen.trials.arrived
     for column, surface in enumerate((worth, 0.5 * (high - low)), start=1):
@@ -106,7 +106,7 @@ def _two(seen: View, first: str, second: str) -> go.Figure:
                 z=surface.reshape(len(two), len(one)).tolist(),
                 colorscale="Viridis" if column == 1 else "Greys",
                 reversescale=column == 1 and seen.sign < 0,  # bright is better, whichever way better is
-                colorbar={"x": 0.4 if column == 1 else 1.0, "thickness": 10},
+                colorbar={"x": 0.42 if column == 1 else 1.0, "thickness": 10},
                 zsmooth="best" if _smooth(across) and _smooth(up) else False,
             ),
             row=1,
@@ -130,7 +130,10 @@ def _two(seen: View, first: str, second: str) -> go.Figure:
                 col=column,
             )
         made.update_xaxes(title=plain(first), **_axis(across), row=1, col=column)
-        made.update_yaxes(title=plain(second), **_axis(up), row=1, col=column)
+        made.update_yaxes(**_axis(up), showticklabels=column == 1, row=1, col=column)
+    made.update_yaxes(
+        title=plain(second), row=1, col=1
+    )  # the other panel has the same axis: its labels would need room
     return made
 
 
