@@ -243,6 +243,16 @@ def amend(case: Case) -> None:
     case.changed("amend", said, id, right, lambda: case.study.amend(id, **changes))
 
 
+def note(case: Case) -> None:
+    """Write a note, tags, or what is neither."""
+    chance, id = case.chance, case.id("told", "pending")
+    text = chance.choice((None, "", _reason(case)))
+    tags = chance.choice((None, [], ["a", "b"], ["a, b"], "a"))
+    said = words_of("study.note", id, text, tags=tags)
+    right = partial(_after, case, oracle.after_note, id, (text, tags))
+    case.changed("note", said, id, right, lambda: case.study.note(id, text, tags=tags))
+
+
 def add(case: Case) -> None:
     """Add a finished trial."""
     chance = case.chance
@@ -286,6 +296,7 @@ CALLS: tuple[tuple[Callable[[Case], None], float], ...] = (
     (tell_many, 4),
     (lose, 6),
     (amend, 8),
+    (note, 4),
     (add, 4),
     (again, 4),
     (use, 2),

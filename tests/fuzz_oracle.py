@@ -52,6 +52,8 @@ class Kept:
     set_aside: float | None = None  # told without its whole context, then lost
     lost: str | None = None
     delay: int | None = None
+    note: str | None = None
+    tags: tuple[str, ...] = ()
 
     @property
     def state(self) -> str:
@@ -211,6 +213,15 @@ def after_amend(kept: Kept, space: Space, changes: Mapping[str, Any]) -> Outcome
     return kept if same else replace(kept, **clean, context=changed, seen=kept.seen | set(context))
 
 
+def after_note(kept: Kept, space: Space, said: tuple[Any, Any]) -> Outcome:
+    note, tags = said
+    if (note is None and tags is None) or isinstance(tags, str) or tags == ["a, b"]:
+        raise Wrong
+    empty = isinstance(note, str) and not note.strip()
+    text = kept.note if note is None else None if empty else clean_text(note).strip()
+    return replace(kept, note=text, tags=kept.tags if tags is None else tuple(tags))
+
+
 def after_add(space: Space, decision: object, value: object, context: object, noise: object) -> Kept:
     done = clean_values(space.decision, decision)
     seen = clean_values(space.context, {} if context is None else context)
@@ -235,6 +246,8 @@ def difference(kept: Kept, trial: Trial) -> str | None:
         "lost": (kept.lost, trial.lost),
         "state": (kept.state, trial.state),
         "delay": (kept.delay, trial.delay),
+        "note": (kept.note, trial.note),
+        "tags": (kept.tags, trial.tags),
         "turn": (kept.turn, trial.turn),
         "asked_at": (kept.turn is None, trial.asked_at is None),
     }

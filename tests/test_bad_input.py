@@ -181,6 +181,11 @@ STUDY: list[Row] = [
     at("Study.amend.context", lambda s: s.amend(3, context={"sky": "sun"}), "study.reveal(3, ...)"),
     *numbers("Study.amend.noise", lambda s, v: s.amend(0, noise=v), -1.0),
     *misfits("Study.amend.decision", lambda s, v: s.amend(0, decision=v), [*NOT_DECISIONS, LACKING]),
+    *ids("Study.note.id", lambda s, v: s.note(v, "why")),
+    *words("Study.note.note", lambda s, v: s.note(0, v), 5, b"late", "\x07", "\ud800", "x" * 2001),
+    Row("Study.note.note", lambda s: s.note(0), ArgumentError, "give a note, tags or both"),
+    *words("Study.note.tags", lambda s, v: s.note(0, tags=v), 5, "rain", [5], ["a, b"], [""], [""], ["\x07"]),
+    Row("Study.note.tags", lambda s: s.note(0, tags=list("abcdefghijklmnopqrstu")), ArgumentError, "at most 20 tags"),
     *misfits(
         "Study.add.decision", lambda s, v: s.add(v, 1.0, context=CONTEXT), [*EVERY_NOT_DECISION, *WHOLE_DECISION[-2:]]
     ),
@@ -212,6 +217,8 @@ STUDY: list[Row] = [
     ),
     *numbers("Past.noise", lambda s, v: s.add_many([ww.Past(DECISION, 1.0, CONTEXT, v)]), -1.0),
     *words("Past.at", lambda s, v: s.add_many([ww.Past(DECISION, 1.0, CONTEXT, None, v)]), 5, datetime(2026, 5, 1)),
+    *words("Past.note", lambda s, v: s.add_many([ww.Past(DECISION, 1.0, CONTEXT, note=v)]), 5, "\x07"),
+    *words("Past.tags", lambda s, v: s.add_many([ww.Past(DECISION, 1.0, CONTEXT, tags=v)]), None, 5, "rain", [5]),
     *words("Study.use.policy", lambda s, v: s.use(v), None, 5, ww.papers.erbo),
     *each("Study.use.policy", lambda s, v: s.use(v), IncompatibleError, UNFIT),
     Row("Study.use.policy", lambda s: s.use(UNLISTED), ArgumentError, "unknown part 'Mine'"),

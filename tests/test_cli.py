@@ -214,7 +214,11 @@ def test_csv_goes_out_and_comes_in_again(shop):
             "order,shelf,demand,value,price\n0.5,top,1,2,3\n",
             "column 'price' is neither a decision nor a context; needed are order, shelf, demand, value",
         ),
-        ("order;shelf;demand;value\n0,5;top;1;2\n", "separated by semicolons; save it with commas"),
+        (
+            "order;shelf;demand;value\n0,5;top;1;2\n0.5;top;1;2\n",
+            "line 3: '0.5' has a point, and numbers above it",
+        ),
+        ("order;shelf;demand;value\n0,5;top;1;1.000,5\n", "'1.000,5' has a sign between thousands"),
         ("", "the file is empty"),
     ],
 )

@@ -12,13 +12,13 @@ from helpers import policy
 
 import windward as ww
 from windward.basics.errors import WindwardError
-from windward.cli.forecasts import read_csv
 from windward.cli.main import main
 from windward.present import records, sentences
 from windward.present.report import report_html
 from windward.service import bodies, jobs
 from windward.service.shelf import Shelf
 from windward.suggest.forecasters import forecasters
+from windward.trials.forecast_file import read_forecasts
 from windward.trials.records import Trial
 from windward.trials.trials import Trials
 
@@ -142,8 +142,8 @@ def written(tmp_path, text):
         ("\ufeffdemand,sky\n3,dry\n", {("demand", "sky"): ww.Forecast(samples=[{"demand": 3.0, "sky": "dry"}])}),
     ],
 )
-def test_a_csv_file_is_a_forecast(tmp_path, text, found):
-    assert read_csv(written(tmp_path, text), SPACE) == found
+def test_a_csv_file_is_a_forecast(text, found):
+    assert read_forecasts("forecast", text, SPACE) == found
 
 
 @pytest.mark.parametrize(
@@ -167,10 +167,10 @@ def test_a_csv_file_is_a_forecast(tmp_path, text, found):
         ("demand\nnan\n", "must be finite"),
     ],
 )
-def test_a_csv_file_that_is_no_forecast_is_refused(tmp_path, text, says):
+def test_a_csv_file_that_is_no_forecast_is_refused(text, says):
     study = ww.Study(SPACE, policy())
     with pytest.raises(WindwardError) as caught:
-        study.ask(context=read_csv(written(tmp_path, text), SPACE))
+        study.ask(context=read_forecasts("forecast", text, SPACE))
     assert says in str(caught.value)
 
 

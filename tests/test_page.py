@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import urllib.error
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 import pytest
+from page_helpers import accessible
 from service_helpers import ADMIN, SHOP, chromium, request, warm_server
 
 import windward as ww
@@ -138,6 +140,144 @@ def test_what_another_decision_would_be_worth(service, tab):
     assert tab.get_attribute("#what-if-0", "aria-valuetext") == "100"
 
 
+def test_history_with_a_mistake_in_it(service, tab):
+    url, journal = service
+    study = ww.Study(ww.Space({"order": ww.Real(0, 100)}, {"demand": ww.Real(0, 100)}), journal=journal, name="past")
+    enter(tab, url, "#/study/past")
+    tab.wait_for_selector("text=There is no recommendation yet.")
+    accessible(tab)
+    tab.click("#history > summary")
+    tab.fill(
+        "#history-text",
+        "Datum;order;demand;profit\n2026-05-01;40,5;61;193,5\n2026-05-02;55;viel;12\n2026-05-03;130;30;9\n",
+    )
+    tab.click("text=Show what is understood")
+    tab.wait_for_selector("#history-answer >> text=No column holds value yet.")
+    tab.select_option("#column-3", label="the value")
+    tab.wait_for_selector("#history-answer >> text=Line 3: context 'demand' must be a number")
+    said = tab.inner_text("#history-answer")
+    assert "2 rows read: 2 new, 0 already there" in said and "line 4: order = 130 is above 100" in said
+    assert tab.input_value("#column-0") == "date" and tab.is_disabled("#history-add")
+    accessible(tab)
+    assert study.journal.read("past")[-1].kind == "created"  # nothing was added
+    tab.check("#history-skip")
+    tab.click("#history-add")
+    tab.wait_for_selector("#trials tbody tr >> nth=1")
+    assert [trial.value for trial in ww.Study.open("past", journal=journal).trials] == [193.5, 9.0]
+    tab.fill("#history-text", "order,demand,value\n40.5,61,193.5\n")
+    tab.click("text=Show what is understood")
+    tab.wait_for_selector("#history-answer >> text=0 new, 1 already there")
+    assert tab.is_disabled("#history-add")
+
+
+def test_a_trial_is_found_corrected_and_noted(service, tab):
+    url, journal = service
+    space = ww.Space({"order": ww.Real(0, 100)}, {"demand": ww.Real(0, 100), "sky": ww.Categorical(["dry", "wet"])})
+    study = ww.Study(space, journal=journal, name="noted")
+    study.add_many([ww.Past({"order": n}, 3.0 * n, {"demand": 50 - n, "sky": "dry"}) for n in range(30)])
+    study.lose(study.ask().id, "closed")
+    enter(tab, url, "#/study/noted")
+    tab.wait_for_selector("#all-trials >> text=25 of 31 trials")
+    tab.click("#trials >> text=value")
+    tab.wait_for_selector("#trials tbody tr:first-child th >> text='0'")  # the lowest value first
+    tab.click("#trials tbody tr:first-child button")
+    tab.wait_for_selector("#trial-detail >> text=Correct it")
+    accessible(tab)
+    tab.click("#trial-detail >> text=Save the correction")
+    tab.wait_for_selector("#trial-detail .told >> text=Nothing was changed")
+    tab.fill("#amend-value", "12,75")
+    tab.select_option("#amend-context-1", label="wet")
+    tab.click("#trial-detail >> text=Save the correction")
+    tab.wait_for_selector("#trial-detail dd >> text=12.75")
+    tab.fill("#note-text", "the till was wrong")
+    tab.fill("#note-tags", "till; holiday")
+    tab.click("#trial-detail >> text=Save the note")
+    tab.wait_for_selector("#trial-detail dd >> text=till, holiday")
+    tab.click("#trial-detail >> text=What was said of it")
+    assert "Amended: value 12.75 and sky wet" in tab.inner_text("#trial-detail ol")
+    tab.keyboard.press("Escape")
+    tab.fill("#trials-text", "holi")
+    tab.wait_for_selector("#all-trials >> text=1 trial")
+    tab.fill("#trials-text", "")
+    tab.select_option("#trials-state", "lost")
+    tab.wait_for_selector("#trials >> text=lost: closed")
+    tab.click("#trials tbody button")
+    tab.fill("#amend-reason", "closed for stocktaking")
+    tab.click("#trial-detail >> text=Save the correction")
+    tab.wait_for_selector("#trial-detail >> text=lost: closed for stocktaking")
+    again = ww.Study.open("noted", journal=journal)
+    one = again.trials[0]
+    assert (one.value, one.context["sky"], one.note, one.tags) == (
+        12.75,
+        "wet",
+        "the till was wrong",
+        ("till", "holiday"),
+    )
+    assert again.trials[30].lost == "closed for stocktaking"
+
+
+def test_asking_with_a_forecast(service, tab, tmp_path):
+    url, journal = service
+    space = {"sky": {"part": "Categorical", "choices": ["dry", "wet"]}, **SHOP["context"]}
+    request(url, "POST", "/api/studies", {**SHOP, "context": space, "name": "foreseen"})
+    enter(tab, url, "#/study/foreseen")
+    tab.click("#coming > summary")
+    tab.select_option("#ask-0-kind", "chances")
+    tab.fill("#ask-0-chance-0", "60")
+    tab.fill("#ask-0-chance-1", "30")
+    tab.select_option("#ask-1-kind", "quantiles")
+    tab.fill("#ask-1-quantile-0", "0,2")
+    tab.fill("#ask-1-quantile-2", "0,6")
+    accessible(tab)
+    tab.click("#ask")
+    tab.wait_for_selector("#say >> text=the chances sum to 90 %; they must sum to 100 %")
+    tab.fill("#ask-0-chance-1", "40")
+    tab.click("#ask")
+    tab.wait_for_selector("#trial-0 >> text=Forecast when it was asked: sky: dry 60 %, wet 40 %")
+    (tmp_path / "demand.csv").write_text("demand;weight\n0,1;1\n0,4;3\n")
+    tab.set_input_files("#ask-file", tmp_path / "demand.csv")
+    tab.click("#ask")
+    tab.wait_for_selector("#trial-1 >> text=demand: 2 samples")
+    study = ww.Study.open("foreseen", journal=journal)
+    assert study.trials[0].forecast["demand"].quantiles == {0.1: 0.2, 0.9: 0.6}
+    assert study.trials[1].forecast["demand"].weights == (0.25, 0.75)
+
+
+def test_overdue_cards_fold_and_a_study_is_deleted(service, tab):
+    url, journal = service
+    now = datetime.now(UTC) - timedelta(days=40)
+    study = ww.Study(ww.Space({"order": ww.Real(0, 1)}), journal=journal, name="late", clock=lambda: now)
+    for day in range(6):
+        now += timedelta(days=1)
+        asked = study.ask()
+        now += timedelta(hours=9)
+        if day:
+            study.tell(asked.id, float(day))
+    now = datetime.now(UTC)
+    for _ in range(4):
+        study.ask()
+    enter(tab, url, "#/study/late")
+    tab.wait_for_selector("#overdue >> text=1 result to ask after")
+    assert "Nine in ten results so far came within 9 hours." in tab.inner_text("#overdue")
+    assert tab.locator(".card").count() == 5 and tab.locator(".card[open]").count() == 3  # the newest
+    assert not tab.is_visible("#trial-0-value")
+    tab.click("#overdue button")
+    assert tab.is_visible("#trial-0-value") and tab.evaluate("document.activeElement.closest('.card').id") == "trial-0"
+    accessible(tab)
+    tab.click("#theme")
+    accessible(tab)
+    tab.click("#theme")
+    tab.click("#fold")
+    assert tab.locator(".card[open]").count() == 0
+    tab.click("#delete > summary")
+    tab.fill("#delete-name", "Late")
+    assert tab.is_disabled("text=Delete this study for ever")
+    tab.fill("#delete-name", "late")
+    tab.click("text=Delete this study for ever")
+    tab.wait_for_selector("#say >> text=The study late is deleted.")
+    assert "late" not in ww.studies(journal)
+
+
 def test_a_result_of_another_system_appears_by_itself(service, tab):
     url, journal = service
     request(url, "POST", "/api/studies", {**SHOP, "name": "live"})
@@ -153,7 +293,7 @@ def test_a_result_of_another_system_appears_by_itself(service, tab):
     study.tell(0, 3.0, context={"demand": 0.5})
     tab.wait_for_selector("#trial-0", state="detached")
     tab.wait_for_selector("#recommendation >> text=The first guess is order")
-    tab.click("#trial-1 summary")
+    tab.click("#trial-1 >> text=It will not come")
     tab.click("#trial-1 >> text=Mark as lost")
     tab.wait_for_selector("#say >> text=Say in a few words")
     tab.fill("#trial-1-reason", "the till was broken")

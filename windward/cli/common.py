@@ -66,9 +66,7 @@ def awaited(space: Space, pairs: Sequence[str], file: Path | None) -> dict[Any, 
     """Return what is known of a coming context: values as they were typed, and what a file forecasts."""
     given: dict[Any, Any] = dict(typed("context", space.context, pairs) or {})
     if file is not None:
-        from windward.cli.forecasts import read_csv
-
-        said = read_csv(file, space)
+        said = _forecasts(file, space)
         twice = next((name for name in given if name in said), None)
         if twice is not None:
             raise ArgumentError(
@@ -76,6 +74,17 @@ def awaited(space: Space, pairs: Sequence[str], file: Path | None) -> dict[Any, 
             )
         given |= said
     return given or None
+
+
+def _forecasts(file: Path, space: Space) -> dict[Any, Any]:
+    from windward.trials.forecast_file import read_forecasts
+
+    call = f"--forecast {str(file)!r}"
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"{call}: cannot be read as CSV: {error}.") from error
+    return read_forecasts(call, text, space)
 
 
 def opened(name: str, journal: str) -> Study:

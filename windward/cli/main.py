@@ -34,6 +34,7 @@ COMMANDS = {
     "tell": "windward.cli.rounds:tell",
     "lose": "windward.cli.rounds:lose",
     "amend": "windward.cli.rounds:amend",
+    "note": "windward.cli.rounds:note",
     "recommend": "windward.cli.deciding:recommend",
     "compare": "windward.cli.deciding:compare",
     "settled": "windward.cli.deciding:settled",

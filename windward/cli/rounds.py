@@ -1,4 +1,4 @@
-"""The commands of one round: ask, reveal, tell, lose, amend."""
+"""The commands of one round: ask, reveal, tell, lose, amend, note."""
 
 from __future__ import annotations
 
@@ -226,6 +226,35 @@ def amend(
     )
     telling.amend(log, id, changes)
     _done(id, "amended", log, as_json)
+
+
+@click.command(short_help="Write down what to remember of a trial.")
+@click.argument("study")
+@click.argument("id", type=int)
+@click.argument("text", required=False)
+@click.option("--tag", "tags", multiple=True, help="A word to find it by, in place of those it has; may be repeated.")
+@click.option("--no-tags", is_flag=True, help="Take its tags away.")
+@journal_option
+@json_option
+def note(
+    study: str, id: int, text: str | None, tags: tuple[str, ...], no_tags: bool, journal: str, as_json: bool
+) -> None:
+    """Write down what to remember of a trial: a note, tags to find it by, or both. An empty note takes it away.
+
+    Neither moves a suggestion or any advice. `windward trials --tag` lists the trials that have a tag.
+
+    \b
+    Example: windward note shop 0 "the street was closed" --tag roadworks
+    """
+    from windward.study import tell as telling
+
+    if tags and no_tags:
+        raise click.UsageError("give --tag or --no-tags, not both")
+    log = opened_log(study, journal)
+    telling.note(log, id, text, list(tags) if tags or no_tags else None)
+    one = log.trials[id]
+    said = [*([one.note] if one.note else []), *([f"tags {', '.join(one.tags)}"] if one.tags else [])]
+    _done(id, "; ".join(said) or "no note and no tags", log, as_json)
 
 
 def _done(id: int, what: str, log: Log, as_json: bool) -> None:

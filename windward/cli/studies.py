@@ -87,6 +87,7 @@ def status(study: str | None, journal: str, as_json: bool) -> None:
     from windward.present import records
     from windward.study.log import utc_now
     from windward.trials.drifts import drift_of
+    from windward.trials.overdue import overdue_of
     from windward.trials.shift import forgets, shift_of
 
     if study is None:
@@ -102,6 +103,8 @@ def status(study: str | None, journal: str, as_json: bool) -> None:
         say(f"  {_standing(log)}")
     for trial in (records.trial(one, now) for one in known.pending):
         say(f"  pending {trial['id']}: {listed(trial['decision'])}, asked {ages(trial['age'])} ago")
+    for line in overdue_of(known, now).sentences:
+        say(f"  {line}")
     for one in known.awaiting_context:
         say(f"  trial {one.id} has its value, {cell(one.value)}, but not its whole context")
     if (drift := drift_of(log.history.fit_body, log.history.policy_body.get("surrogate"))) is not None:
@@ -137,9 +140,10 @@ def _list_all(journal: str, *, as_json: bool) -> None:
 @click.argument("study")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, which `windward import` reads.")
 @click.option("--state", type=click.Choice(["told", "pending", "lost"]), help="Only these.")
+@click.option("--tag", help="Only those that have this tag.")
 @journal_option
 @json_option
-def trials(study: str, as_csv: bool, state: str | None, journal: str, as_json: bool) -> None:
+def trials(study: str, as_csv: bool, state: str | None, tag: str | None, journal: str, as_json: bool) -> None:
     """List the trials of a study.
 
     \b
@@ -151,7 +155,7 @@ def trials(study: str, as_csv: bool, state: str | None, journal: str, as_json: b
     if as_csv and as_json:
         raise click.UsageError("give --csv or --json, not both")
     log = opened_log(study, journal)
-    rows = [trial for trial in log.trials if state is None or trial.state == state]
+    rows = [t for t in log.trials if state in (None, t.state) and (tag is None or tag in t.tags)]
     if as_json:
         echo_json([records.trial(trial, utc_now()) for trial in rows])
     elif as_csv:
@@ -159,14 +163,14 @@ def trials(study: str, as_csv: bool, state: str | None, journal: str, as_json: b
     else:
         names = list(log.space.decision)
         seen = list(log.space.context)
-        print_table(
-            ["id", "state", *names, *seen, "value", "lost because"],
-            [
-                [t.id, t.state, *(t.decision[n] for n in names), *(t.context.get(n) for n in seen), t.value, t.lost]
-                for t in rows
-            ],
-            left=["state", "lost because"],
-        )
+        noted = any(t.note or t.tags for t in rows)
+        table = [
+            [t.id, t.state, *(t.decision[n] for n in names), *(t.context.get(n) for n in seen), t.value, t.lost]
+            + ([", ".join(t.tags), t.note] if noted else [])
+            for t in rows
+        ]
+        heads = ["id", "state", *names, *seen, "value", "lost because", *(["tags", "note"] if noted else [])]
+        print_table(heads, table, left=["state", "lost because", "tags", "note"])
 
 
 @click.command(short_help="Declare the status quo or the horizon.", context_settings=NEGATIVE_NUMBERS)

@@ -178,7 +178,7 @@ class History:
     def _noted(self, event: Event, body: dict[str, Any]) -> None:
         if event.trial is not None:  # `changed` stays: a note moves no fit and no stream
             self._rows[self._of(event).id] = replace(
-                self._of(event), note=_text(body["note"]), tags=tuple(map(_text, body["tags"]))
+                self._of(event), note=_text(body["note"]) or None, tags=tuple(map(_text, body["tags"]))
             )
 
     def _policy_set(self, event: Event, body: dict[str, Any]) -> None:

@@ -119,12 +119,22 @@ def amend(history: History, call: str, id: object, changes: Mapping[str, Any], a
     return [] if same else [_draft("amended", trial.id, at, **changes)]
 
 
+def note(history: History, call: str, id: object, said: Mapping[str, Any], at: datetime) -> list[Draft]:
+    """Write a trial's note, its tags or both; what is left out stays."""
+    trial = find(history, call, id)
+    now = {"note": trial.note or "", "tags": list(trial.tags)}
+    return [] if {**now, **said} == now else [_draft("noted", trial.id, at, **{**now, **said})]
+
+
 def add(history: History, rows: Sequence[Mapping[str, Any]], at: datetime) -> list[Draft]:
-    """Add finished trials from elsewhere; a row with a date happened then."""
-    return [
-        _draft("added", len(history) + place, row.get("at") or at, dated=row.get("at") is not None, **_finished(row))
-        for place, row in enumerate(rows)
-    ]
+    """Add finished trials from elsewhere; a row with a date happened then. A note of its own follows each."""
+    drafts = []
+    for id, row in enumerate(rows, start=len(history)):
+        dated = row.get("at") is not None
+        drafts.append(_draft("added", id, row.get("at") or at, dated=dated, **_finished(row)))
+        if row.get("note") or row.get("tags"):
+            drafts.append(_draft("noted", id, at, note=row["note"], tags=row["tags"]))
+    return drafts
 
 
 def _check_dated(history: History, call: str, trial: Trial, context: Values) -> None:

@@ -14,6 +14,7 @@ from windward.basics.codec import encode
 from windward.trials.coming import Awaited
 from windward.trials.drifts import Drift, drift_of
 from windward.trials.ledger import Ledger
+from windward.trials.notes import written_tags
 from windward.trials.reasons import Reason
 from windward.trials.records import Comparison, Recommendation, Suggestion, Trial
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:  # records of trials need neither torch nor a fit
     from windward.suggest.in_context import ByContext
     from windward.suggest.influence import Importance
     from windward.suggest.stage import Stage
+    from windward.trials.overdue import Overdue
     from windward.trials.shift import Shift
     from windward.trials.trials import Trials
 
@@ -217,7 +219,15 @@ def trial(one: Trial, now: datetime) -> dict[str, Any]:
         "delay": one.delay,
         "age": age,
         **{name: _time(getattr(one, name)) for name in TIMES},
+        "note": one.note,
+        "tags": list(one.tags),
     }
+
+
+def overdue(found: Overdue) -> dict[str, Any]:
+    """Return which pending trials have waited long, and what is usual, in seconds."""
+    trials = [{"id": one.id, "wait": wait} for one, wait in zip(found.trials, found.waits, strict=True)]
+    return {"trials": trials, "usual": found.usual, "limit": found.limit, "sentences": list(found.sentences)}
 
 
 def counts(trials: Ledger | Trials) -> dict[str, int]:
@@ -262,6 +272,7 @@ def status(study: Source) -> dict[str, Any]:
         "stage": stage(seen.stage()),
         "pending": [trial(one, now) for one in trials.pending],
         "awaiting_context": [trial(one, now) for one in trials.awaiting_context],
+        "overdue": overdue(seen.overdue()),
         "forecasts": [forecaster(one) for one in seen.forecasters()],
         "shift": shift(seen.shift()),
         "drift": drift(drift_of(seen.fit, encode(seen.policy)["surrogate"])),
@@ -271,7 +282,7 @@ def status(study: Source) -> dict[str, Any]:
 def csv_text(space: Space, trials: Iterable[Trial]) -> str:
     """Return trials as CSV, one row each; `windward import` reads it back."""
     names = [f"decision.{name}" for name in space.decision] + [f"context.{name}" for name in space.context]
-    fields = ("value", "noise", "state", "set_aside", "lost", "delay", "context_source", *TIMES)
+    fields = ("value", "noise", "state", "set_aside", "lost", "delay", "context_source", *TIMES, "note", "tags")
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["id", *names, *fields])
@@ -280,7 +291,7 @@ def csv_text(space: Space, trials: Iterable[Trial]) -> str:
         cells: list[Any] = [one.id, *row]
         for field in fields:
             entry = getattr(one, field)
-            cells.append(_time(entry) if field in TIMES else entry)
+            cells.append(_time(entry) if field in TIMES else written_tags(entry) if field == "tags" else entry)
         writer.writerow(["" if cell is None else cell for cell in cells])
     return out.getvalue()
 

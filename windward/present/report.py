@@ -34,15 +34,29 @@ if TYPE_CHECKING:
 IN_SIGHT = 25
 # Pending and lost trials told one by one.
 MOST_LISTED = 20
+# Columns of the table that hold words: they are broken into lines, and never cut.
+WORDS = ("state", "note")
 # Decisions drawn one by one where there are more than two.
 MOST_DECISIONS = 6
 START = """
-for (const node of document.querySelectorAll('script[type="application/json"]')) {
-  const figure = JSON.parse(node.textContent);
-  figure.layout.title = undefined;
-  figure.layout.margin.t -= 28;  // the title goes, those of its parts stay
-  Plotly.newPlot(node.dataset.place, figure.data, figure.layout, {responsive: true, displaylogo: false});
+const figures = [...document.querySelectorAll('script[type="application/json"]')].map((node) =>
+  ({ place: document.getElementById(node.dataset.place), figure: JSON.parse(node.textContent) }));
+function drawn() {
+  for (const { place, figure } of figures) {
+    const width = place.clientWidth;
+    if (width === 0 || width === place.drawn) continue;
+    place.drawn = width;
+    const { data, layout } = fitted(figure, width);
+    layout.title = undefined;
+    layout.margin.t -= 28;  // the title goes, those of its parts stay
+    Object.assign(layout, { width, height: layout.height - 28 });
+    place.style.height = `${layout.height}px`;
+    Plotly.react(place, data, layout, { displaylogo: false });
+  }
 }
+let resizing = null;
+addEventListener("resize", () => { clearTimeout(resizing); resizing = setTimeout(drawn, 200); });
+drawn();
 """
 
 
@@ -67,7 +81,7 @@ def report_html(study: Source) -> str:
 
     study = study.snapshot()
     drawn, missing = _figures(study)
-    plotly = get_plotlyjs().replace("</script", "<\\/script")
+    plotly, start = get_plotlyjs().replace("</script", "<\\/script"), _start()
     page = Template(resources.files("windward.present.pages").joinpath("report.html").read_text(encoding="utf-8"))
     return page.substitute(
         title=text(f"{study.name}: report"),
@@ -85,9 +99,15 @@ def report_html(study: Source) -> str:
             for name, figure in drawn.items()
         ),
         plotly=plotly,
-        start=START,
-        script_hashes=" ".join(_hash(script) for script in (plotly, START)),
+        start=start,
+        script_hashes=" ".join(_hash(script) for script in (plotly, start)),
     )
+
+
+def _start() -> str:
+    """Return the script that draws the figures; how they are made to fit their place is the page's own."""
+    fit = resources.files("windward.present.pages").joinpath("fit.js").read_text(encoding="utf-8")
+    return fit.replace("export function", "function") + START
 
 
 def text(value: object) -> str:
@@ -247,10 +267,11 @@ def _trials(study: Snapshot) -> str:
     if not trials:
         return "<p>None yet.</p>"
     heads = ["trial", *study.space.decision, *study.space.context, "value", "state", "asked", "came back"]
+    heads += ["note"] * any(trial.note or trial.tags for trial in trials)
     recent = trials[::-1]
-    table = _table(heads, [_row(study, trial) for trial in recent[:IN_SIGHT]])
+    table = _table(heads, [_row(study, trial, heads) for trial in recent[:IN_SIGHT]])
     if len(recent) > IN_SIGHT:
-        rest = _table(heads, [_row(study, trial) for trial in recent[IN_SIGHT:]])
+        rest = _table(heads, [_row(study, trial, heads) for trial in recent[IN_SIGHT:]])
         table += f"<details><summary>The {len(recent) - IN_SIGHT} before these</summary>{rest}</details>"
     return f'<p class="note">The newest first.</p>{table}'
 
@@ -261,7 +282,7 @@ def _aside(trial: Trial) -> str:
     return f" Its value, {number(trial.set_aside)}, is set aside until its context is known."
 
 
-def _row(study: Snapshot, trial: Trial) -> tuple[str, list[str]]:
+def _row(study: Snapshot, trial: Trial, heads: Sequence[str]) -> tuple[str, list[str]]:
     state = {"told": "arrived", "pending": "on the way", "lost": f"lost: {trial.lost}"}[trial.state]
     if trial.state == "told" and not study.trials.knows_context(trial):
         state = "waits for its context"
@@ -273,16 +294,22 @@ def _row(study: Snapshot, trial: Trial) -> tuple[str, list[str]]:
         state,
         "added" if trial.asked_at is None else _when(trial.asked_at),
         "" if trial.told_at is None else _when(trial.told_at),
+        "; ".join([*trial.tags, *([trial.note] if trial.note else [])]),
     ]
-    return trial.state, cells
+    return trial.state, cells[: len(heads)]
 
 
 def _table(heads: Sequence[str], rows: Iterable[tuple[str, list[str]]]) -> str:
-    head = "".join(f'<th scope="col">{text(each)}</th>' for each in heads)
+    kinds = [' class="text"' if head in WORDS else "" for head in heads]
+    head = "".join(f'<th scope="col"{kind}>{text(each)}</th>' for each, kind in zip(heads, kinds, strict=True))
     body = "".join(
-        f'<tr class="{state}">' + "".join(f"<td>{text(cell)}</td>" for cell in cells) + "</tr>" for state, cells in rows
+        f'<tr class="{state}">'
+        + "".join(f"<td{kind}>{text(cell)}</td>" for cell, kind in zip(cells, kinds, strict=True))
+        + "</tr>"
+        for state, cells in rows
     )
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="wide" tabindex="0" role="region" aria-label="Trials">{table}</div>'
 
 
 def _settings(study: Snapshot) -> str:

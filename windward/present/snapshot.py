@@ -36,6 +36,7 @@ from windward.suggest.settled import gap_at, share_within
 from windward.suggest.stage import Stage, stage_of
 from windward.surrogate import Posterior
 from windward.trials.coming import Awaited
+from windward.trials.overdue import Overdue, overdue_of
 from windward.trials.records import Comparison, Recommendation
 from windward.trials.shift import LEVEL, Shift, forgets, shift_of
 from windward.trials.trials import Trials
@@ -254,6 +255,10 @@ class Snapshot:
     def stage(self) -> Stage:
         """Return where the study stands: in its design, too early for advice, or past both."""
         return stage_of(self.policy, self.trials, self.horizon)
+
+    def overdue(self) -> Overdue:
+        """Return the pending trials that have waited much longer than results took so far."""
+        return overdue_of(self.trials, self.now)
 
     def forecasters(self) -> tuple[Forecaster, ...]:
         """Return how good the forecasts of each context were."""

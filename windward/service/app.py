@@ -16,6 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from windward.basics.errors import JournalError
 from windward.basics.times import read_moment
 from windward.present import records
+from windward.present.listing import Standing, Wanted, listed, story
 from windward.present.plots import FIGURES
 from windward.service import advice, bodies, jobs, page
 from windward.service.access import Admin, Inside, Kitchen, Name, Readable, Somebody, Writable
@@ -23,6 +24,7 @@ from windward.service.advice import REFUSALS, revision_of
 from windward.service.fits import Fits, Rank
 from windward.service.gate import Gate
 from windward.service.guard import Doorkeeper, StrictRoute, Wrong, add_handlers, for_clients
+from windward.service.history import history
 from windward.service.scribe import Scribe, study_with, trial_now
 from windward.service.settings import Settings
 from windward.service.shelf import Shelf
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 else:
     FigureKind = Literal[tuple(FIGURES)]
 Id = Annotated[int, Path(ge=0, le=2**31)]
+LONGEST_WORDS = 300
+Words = Annotated[str | None, Query(max_length=LONGEST_WORDS)]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", max_length=200)]
 
 
@@ -76,7 +80,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.add_middleware(Doorkeeper, largest=settings.largest_body, seconds=settings.body_seconds)
     add_handlers(app)
-    for router in (studies, rounds, reading, advice.answers, page.pages):
+    for router in (studies, rounds, history, reading, advice.answers, page.pages):
         app.include_router(router)
     return app
 
@@ -114,6 +118,17 @@ async def create_study(inside: Inside, who: Admin, body: bodies.NewStudy) -> dic
         "write": await run_in_threadpool(inside.tokens.make, body.name, SCOPES),
     }
     return {**made, "tokens": tokens}
+
+
+@studies.delete("/studies/{name}")
+def delete_study(
+    inside: Inside, who: Admin, name: Name, typed: Annotated[str, Query(max_length=bodies.LONGEST_NAME)]
+) -> dict[str, Any]:
+    """Delete a study, its log and its tokens, for ever; `typed` is its name once more, typed by a person."""
+    if typed != name:
+        raise Wrong(422, f"typed: {typed!r} is not the name of this study; type {name!r}. Nothing was deleted.")
+    inside.shelf.journal.delete(name)
+    return {"study": name, "deleted": True, "revoked": inside.tokens.revoke(name)}
 
 
 @studies.post("/studies/{name}/tokens", status_code=201)
@@ -179,6 +194,14 @@ def lose(inside: Inside, name: Writable, id: Id, body: bodies.Lose) -> dict[str,
     return trial_now(study, id)
 
 
+@rounds.post("/trials/{id}/note")
+def note(inside: Inside, name: Writable, id: Id, body: bodies.Note) -> dict[str, Any]:
+    """Write down what to remember of a trial; what is left out stays."""
+    study = study_with(inside.shelf, name, id)
+    study.note(id, body.note, tags=body.tags)
+    return trial_now(study, id)
+
+
 @rounds.post("/trials/{id}/amend")
 def amend(inside: Inside, name: Writable, id: Id, body: bodies.Amend) -> dict[str, Any]:
     """Correct what was told or revealed."""
@@ -212,14 +235,39 @@ def trials(
     after: Annotated[int, Query(ge=-1, le=2**31)] = -1,
     limit: Annotated[int, Query(ge=1, le=MOST_TRIALS)] = MOST_TRIALS,
     format: Literal["json", "csv"] = "json",
+    offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+    standing: Standing | None = None,
+    tag: Words = None,
+    text: Words = None,
+    sort: Annotated[str, Query(max_length=LONGEST_WORDS)] = "id",
+    descending: bool = False,
 ) -> Any:
-    """List trials with ids above `after`; as CSV all of them."""
+    """List trials with ids above `after`; as CSV all of them.
+
+    `standing`, `tag` and `text` (in notes, tags, reasons and choices) say which; `sort` names a column such as `value` or
+    `decision.order`, and `offset` is how many to pass over.
+    """
     study = inside.shelf.study(name)
     study.sync()
+    known = study.trials
     if format == "csv":
-        return Response(records.csv_text(study.space, study.trials), media_type="text/csv; charset=utf-8")
-    rows, now = study.trials.rows[after + 1 : after + 1 + limit], utc_now()
-    return {"trials": [records.trial(trial, now) for trial in rows], "total": len(study.trials)}
+        return Response(records.csv_text(study.space, known), media_type="text/csv; charset=utf-8")
+    found = listed(known.ledger, Wanted(standing, tag, text, sort, descending))
+    rows = [trial for trial in found if trial.id > after]
+    now = utc_now()
+    return {
+        "trials": [records.trial(trial, now) for trial in rows[offset : offset + limit]],
+        "total": len(known),
+        "matching": len(rows),
+    }
+
+
+@reading.get("/trials/{id}")
+def trial(inside: Inside, name: Readable, id: Id) -> dict[str, Any]:
+    """Return one trial, and what was said of it in order."""
+    study = study_with(inside.shelf, name, id)
+    events = study.journal.read(name)
+    return {**trial_now(study, id), "story": story(events, name, id)}
 
 
 @reading.get("/figures/{kind}", response_class=JSONResponse)

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, S
 
 from windward.basics import arguments
 from windward.basics.times import read_moment
+from windward.trials.notes import MOST_TAGS
 
 Number: TypeAlias = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Value: TypeAlias = StrictBool | StrictInt | StrictFloat | StrictStr
@@ -93,10 +94,12 @@ class Ask(Body):
     """What is known of the coming context, decisions that are not free, and the time the decision is for.
 
     An object among the values of `context` is a forecast of that one; `forecast` is one of several together, by samples.
+    `forecast_csv` is the text of a CSV file with a column for each context that it is about.
     """
 
     context: Awaiting | None = None
     forecast: dict[str, Any] | None = None
+    forecast_csv: str | None = None
     fix: Values | None = None
     when: Time | None = None
     radius: Annotated[Number, Field(ge=0)] | None = None
@@ -132,6 +135,25 @@ class Amend(Body):
     decision: Values | None = None
     reason: Reason | None = None
     when: Time | None = None
+
+
+class Note(Body):
+    """What to remember of a trial: a note, tags, or both; an empty one takes it away."""
+
+    note: Annotated[str, Field(max_length=arguments.LONGEST_TEXT)] | None = None
+    tags: Annotated[list[str], Field(max_length=MOST_TAGS)] | None = None
+
+
+class History(Body):
+    """Finished trials in the text of a CSV file, and what its columns are where their headings do not say so."""
+
+    csv: Annotated[str, Field(min_length=1)]
+    columns: dict[str, str] = {}
+    ignore: list[str] = []
+    date: str | None = None
+    again: bool = False
+    leave_out: bool = False
+    preview: bool = False
 
 
 class NewToken(Body):

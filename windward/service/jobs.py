@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from windward.basics.times import read_moment
 from windward.trials.coming import coming_at, read_coming
+from windward.trials.forecast_file import read_forecasts
 
 if TYPE_CHECKING:
     from windward.service.shelf import Shelf
@@ -22,7 +23,9 @@ def ask(shelf: Shelf, name: str, body: dict[str, Any], key: str | None) -> dict[
     from windward.present.reasons import because
 
     study = shelf.study(name)
-    known = read_coming("study.ask", study.space, body["context"], body["forecast"])
+    file = body["forecast_csv"]
+    columns = None if file is None else read_forecasts("forecast_csv", file, study.space)
+    known = read_coming("study.ask", study.space, body["context"], body["forecast"], columns)
     found = study.ask(context=known, fix=body["fix"], radius=body["radius"], key=key, when=_time(body["when"]))
     return {**records.suggestion(found), "sentences": because(found, study.status_quo)}
 

@@ -1,4 +1,4 @@
-"""The page: three files of our own and plotly's script, named one by one, so that no path leads anywhere else."""
+"""The page: files of our own and plotly's script, named one by one, so that no path leads anywhere else."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from windward.basics.errors import MissingDependency
 from windward.study.declare import methods
 
 TYPES = {"html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
+# The page's own files beside `index.html`, and the script that draws its figures.
+SCRIPTS = ("base", "figures", "fit", "history", "known", "new", "page", "study", "trials", "whatif")
+FILES, PLOTLY = ("page.css", *(f"{name}.js" for name in SCRIPTS)), "plotly.js"
 pages = APIRouter(include_in_schema=False)
 
 
@@ -23,22 +26,16 @@ def index() -> Response:
     return _file("index.html", None)
 
 
-@pages.get("/page.css")
-def style(accept_encoding: Annotated[str | None, Header()] = None) -> Response:
-    """Return the page's style."""
-    return _file("page.css", accept_encoding)
+def _serve(name: str) -> None:
+    """Give a file a route of its own; plotly's script is packed where the browser takes that, for it is large."""
+
+    @pages.get(f"/{name}", name=name)
+    def file(accept_encoding: Annotated[str | None, Header()] = None) -> Response:
+        return _file(name, accept_encoding)
 
 
-@pages.get("/page.js")
-def script(accept_encoding: Annotated[str | None, Header()] = None) -> Response:
-    """Return the page's script."""
-    return _file("page.js", accept_encoding)
-
-
-@pages.get("/plotly.js")
-def plotly(accept_encoding: Annotated[str | None, Header()] = None) -> Response:
-    """Return plotly's script, packed: it is large."""
-    return _file("plotly.js", accept_encoding)
+for each in (*FILES, PLOTLY):
+    _serve(each)
 
 
 def offered_methods() -> list[dict[str, str]]:
@@ -54,7 +51,7 @@ def offered_methods() -> list[dict[str, str]]:
 def _file(name: str, accept_encoding: str | None) -> Response:
     kind = TYPES[name.rsplit(".", 1)[1]]
     # Our own files change with the version; the browser asks again each time.
-    headers = {"cache-control": "no-cache" if name != "plotly.js" else "max-age=86400", "vary": "accept-encoding"}
+    headers = {"cache-control": "no-cache" if name != PLOTLY else "max-age=86400", "vary": "accept-encoding"}
     if "gzip" in (accept_encoding or ""):
         return Response(_packed(name), media_type=kind, headers={**headers, "content-encoding": "gzip"})
     return Response(_content(name), media_type=kind, headers=headers)
@@ -62,7 +59,7 @@ def _file(name: str, accept_encoding: str | None) -> Response:
 
 @cache
 def _content(name: str) -> bytes:
-    if name != "plotly.js":
+    if name != PLOTLY:
         return resources.files("windward.present.pages").joinpath(name).read_bytes()
     try:
         from plotly.offline import get_plotlyjs

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from windward.suggest.influence import Importance
     from windward.suggest.stage import Stage
     from windward.trials.coming import ComingContext
-    from windward.trials.records import Comparison, Recommendation
+    from windward.trials.records import Comparison, Recommendation, Trial
     from windward.trials.shift import Shift
 
     Values = Mapping[str, Value]
@@ -62,6 +62,13 @@ class Advising(ABC):
     def stage(self) -> Stage:
         """Return where the study stands: how many results it has, what comes next, and whether advice is a first guess."""
         return self.snapshot().stage()
+
+    def overdue(self) -> list[Trial]:
+        """Return the pending trials to ask after: they have waited three times as long as nine in ten results took.
+
+        None before five results have come back. The longest wait comes first.
+        """
+        return list(self.snapshot().overdue().trials)
 
     def forecasts(self) -> tuple[Forecaster, ...]:
         """Return how good the forecasts of each context were that have been followed by what came, in numbers and words."""

@@ -302,6 +302,19 @@ class Study(Advising):
         changes = Changes(value, context, noise, decision, reason, when)
         telling.amend(self._log, id, changes)
 
+    def note(self, id: int, note: str | None = None, *, tags: Sequence[str] | None = None) -> None:
+        """Write down what to remember of a trial: a note, tags to find it by, or both.
+
+        What is left out stays; an empty note and an empty list take them away. Neither moves a suggestion or any advice.
+
+        >>> import windward as ww
+        >>> study = ww.Study(ww.Space({"order": ww.Real(0, 1)}))
+        >>> study.note(study.ask().id, "the street was closed", tags=["roadworks"])
+        >>> study.trials[0].tags
+        ('roadworks',)
+        """
+        telling.note(self._log, id, note, tags)
+
     def add(
         self,
         decision: Values,

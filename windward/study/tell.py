@@ -1,4 +1,4 @@
-"""Telling values, one or many in one transaction, and what else a person says about trials: reveal, lose, amend, add.
+"""Telling values, one or many in one transaction, and what else a person says about trials: reveal, lose, amend, note, add.
 
 Each call checks what was given, then decides inside the journal's transaction what to write, on everything that was written
 before it. A commit waits for the disk, so a hundred values told one by one wait a hundred times; told together, once. Each is
@@ -27,6 +27,7 @@ from windward.space.dates import GIVE_WHEN, dated
 from windward.space.parameters import Value
 from windward.space.space import Space
 from windward.study.log import Log
+from windward.trials.notes import checked_note, checked_tags
 from windward.trials.records import Past, Tell
 
 Values = Mapping[str, Value]
@@ -132,6 +133,19 @@ def amend(log: Log, id: int, changes: Changes) -> None:
     _write(log, call, lambda history: rules.amend(history, call, id, clean, now))
 
 
+def note(log: Log, id: int, text: str | None, tags: Sequence[str] | None) -> None:
+    """Write a trial's note, its tags or both; see `Study.note`."""
+    call, said = "study.note", dict[str, Any]()
+    if text is not None:
+        said["note"] = checked_note(call, text)
+    if tags is not None:
+        said["tags"] = checked_tags(call, tags)
+    if not said:
+        raise ArgumentError(f"{call}: give a note, tags or both; an empty note and an empty list take them away.")
+    now = log.now()
+    _write(log, call, lambda history: rules.note(history, call, id, said, now))
+
+
 def _write(log: Log, call: str, decide: Callable[[History], list[Draft]]) -> None:
     log.append(key_for(call, None), lambda history: history.checked(decide(history)))
 
@@ -228,6 +242,8 @@ def _checked_past(history: History, call: str, one: Past) -> dict[str, Any]:
         "noise": noise,
         "fingerprint": fingerprint(decision, context, value, noise.get(history.outcome)),
         "at": at,
+        "note": "" if one.note is None else checked_note(call, one.note),
+        "tags": checked_tags(call, one.tags),
     }
 
 

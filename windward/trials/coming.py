@@ -123,8 +123,17 @@ def _names(call: str, space: Space, key: object, forecast: Forecast) -> tuple[st
     return tuple(name for name in space.context if name in names)
 
 
-def read_coming(call: str, space: Space, context: Mapping[str, Any] | None, forecast: object = None) -> Awaited:
-    """Return what JSON says of a coming context: objects among the values are forecasts, `forecast` is one of several."""
+def read_coming(
+    call: str,
+    space: Space,
+    context: Mapping[str, Any] | None,
+    forecast: object = None,
+    columns: Mapping[Any, Forecast] | None = None,
+) -> Awaited:
+    """Return what JSON says of a coming context: objects among the values are forecasts, `forecast` is one of several.
+
+    `columns` are forecasts that were read from a file.
+    """
     known: dict[Any, Any] = {}
     for name, entry in (context or {}).items():
         known[name] = (
@@ -133,7 +142,10 @@ def read_coming(call: str, space: Space, context: Mapping[str, Any] | None, fore
     if forecast is not None:
         one = read_forecast(f"{call}: forecast", forecast)
         known[one.names] = one
-    return known_of(call, space, known)
+    both = next((name for name in columns or {} if name in known), None)
+    if both is not None:
+        raise SpaceError(f"{call}: {shown(both)} stands in the file too; give it once.")
+    return known_of(call, space, {**known, **(columns or {})})
 
 
 def said_forecasts(space: Space, said: Any) -> dict[str, Forecast]:

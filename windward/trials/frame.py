@@ -23,6 +23,8 @@ FIELDS = (
     "asked_at",
     "context_at",
     "told_at",
+    "note",
+    "tags",
 )
 
 

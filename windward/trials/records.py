@@ -6,7 +6,7 @@ there; its context trains the context model as soon as it is seen (unless a rule
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Literal, TypeAlias
@@ -34,13 +34,18 @@ class Tell:
 
 @dataclass(frozen=True)
 class Past:
-    """A finished trial from elsewhere, such as a line of history; `at` is when it happened, where that is known."""
+    """A finished trial from elsewhere, such as a line of history; `at` is when it happened, where that is known.
+
+    `note` and `tags` are what a person wants to remember of it: see `Study.note`.
+    """
 
     decision: Values
     value: float
     context: Values | None = None
     noise: float | None = None
     at: datetime | None = None
+    note: str | None = None
+    tags: Sequence[str] = ()
 
 
 ContextSource: TypeAlias = Literal["given", "revealed", "chosen"]
@@ -79,8 +84,8 @@ class Trial:
     told_at: datetime | None = None
     turn: int | None = None  # how many were asked before it; None for history that was added
     delay: int | None = None  # how many were asked after it before its value was told
-    note: str | None = None
-    tags: tuple[str, ...] = ()
+    note: str | None = None  # what a person wants to remember of it
+    tags: tuple[str, ...] = ()  # words to find it by
     changed: int = 0  # the last event that said anything of it
 
     def __repr__(self) -> str:

@@ -33,7 +33,7 @@ def contexts(study: Source) -> go.Figure:
         raise IncompatibleError(f"study {study.name!r}: its policy looks at no contexts; there are none to draw.")
     names = list(seen.space.context)[:MOST]
     guarded = not isinstance(seen.objective, Averaging)
-    made = figure("What the contexts look like", _caption(guarded, len(seen.space.context)))
+    made = figure("What the contexts look like", _caption(seen, guarded, len(seen.space.context)))
     rows = -(-len(names) // ABREAST)
     panels(made, rows, min(len(names), ABREAST), horizontal_spacing=0.1, vertical_spacing=0.3 / rows)
     deep = max(_depth(labels) for labels in (_labels(seen, name) for name in names))
@@ -71,12 +71,12 @@ def _depth(labels: Sequence[str]) -> int:
     return round(0.6 * LETTER * max(map(len, labels))) if letters > MOST_LETTERS else 0
 
 
-def _caption(guarded: bool, count: int) -> str:
+def _caption(seen: View, guarded: bool, count: int) -> str:
     text = "Blue: how likely each context is taken to be, from those seen (ticks). "
     text += (
-        "Orange: the mix of contexts the recommendation is protected against, the least favourable one considered."
+        f"Orange: the mix of contexts the {seen.subject} is protected against, the least favourable one considered."
         if guarded
-        else "The recommendation is the best for this average; it is not protected against another mix."
+        else f"The {seen.subject} is the best for this average; it is not protected against another mix."
     )
     return text + (f" The first {MOST} of {count} contexts are shown." if count > MOST else "")
 

@@ -86,7 +86,7 @@ def _caption(seen: View, cut: bool) -> str:
     if cut:
         text += "Beyond the right edge it goes on, up to the worst value in the legend. "
     if isinstance(seen.objective, Averaging):
-        return text + "The recommendation is the best without drift: it takes no protection into account."
+        return text + f"The {seen.subject} is the best without drift: it takes no protection into account."
     return text + "The solid line gives up a little on the left, where nothing drifts, to be better further right."
 
 

@@ -113,6 +113,11 @@ class View:
         return "first guess" if self.early else "recommended"
 
     @property
+    def subject(self) -> str:
+        """What the decision is called in a sentence."""
+        return "first guess" if self.early else "recommendation"
+
+    @property
     def decision(self) -> Mapping[str, Value]:
         """The recommended decision in the user's units."""
         return self.space.decode_decision(self.x)

@@ -172,7 +172,8 @@ def _empty(seen: View, names: list[str], title: str = "", text: str = "") -> go.
         return figure(title, text)
     # In the picture too: it may be copied without its caption.
     note = f"with {', '.join(rest[:MOST_NAMED])}" + (" and the others" if len(rest) > MOST_NAMED else "")
-    return figure(title, f"{text} The other decisions are as recommended: {', '.join(rest)}.", f"{note} as recommended")
+    named = "as in the first guess" if seen.early else "as recommended"
+    return figure(title, f"{text} The other decisions are {named}: {', '.join(rest)}.", f"{note} {named}")
 
 
 def _title(seen: View) -> str:

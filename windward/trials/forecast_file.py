@@ -1,23 +1,23 @@
-"""A forecast in a CSV file: its columns are contexts, its rows samples, quantiles or chances."""
+"""A forecast in a CSV file: its columns are contexts, its rows samples, quantiles or chances. No torch."""
 
 from __future__ import annotations
 
 import csv
-from pathlib import Path
+import io
 from typing import Any
 
 from windward.basics.errors import ArgumentError, did_you_mean
 from windward.space.space import Space
 from windward.trials.foretold import Forecast
+from windward.trials.tables import Numbers, between_cells
 
 # A column with one of these names says what the rows are, unless a context has that name.
 WEIGHT, QUANTILE, CHANCE = "weight", "quantile", "chance"
 
 
-def read_csv(path: Path, space: Space) -> dict[Any, Forecast]:
-    """Return the forecasts in a file by context, one of several contexts under all of their names."""
-    call = f"--forecast {str(path)!r}"
-    names, rows = _rows(call, path)
+def read_forecasts(call: str, text: str, space: Space) -> dict[Any, Forecast]:
+    """Return the forecasts in a file by context, one of several contexts under all of their names; `call` is for errors."""
+    names, rows = _rows(call, text)
     extra = [name for name in names if name not in space.context]
     about = [name for name in names if name in space.context]
     unknown = next((name for name in extra if name not in (WEIGHT, QUANTILE, CHANCE)), None)
@@ -28,11 +28,9 @@ def read_csv(path: Path, space: Space) -> dict[Any, Forecast]:
         )
     if not about or len(extra) > 1:
         raise ArgumentError(f"{call}: it needs a column for a context, and at most one of weight, quantile and chance.")
-    values = {
-        name: [space.context[name].read(f"{call}, line {line}: context {name!r}", row[name]) for line, row in rows]
-        for name in about
-    }
-    numbers = [_number(call, line, extra[0], row[extra[0]]) for line, row in rows] if extra else None
+    plain = Numbers(between_cells(text))
+    values = {name: [_value(call, line, space, name, row[name], plain) for line, row in rows] for name in about}
+    numbers = [_number(call, line, extra[0], row[extra[0]], plain) for line, row in rows] if extra else None
     kind = extra[0] if extra else None
     if kind == QUANTILE:
         return {name: Forecast(quantiles=_once(call, numbers, values[name])) for name in about}
@@ -46,16 +44,16 @@ def read_csv(path: Path, space: Space) -> dict[Any, Forecast]:
     return {tuple(about): Forecast(samples, numbers)}
 
 
-def _rows(call: str, path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
+def _rows(call: str, text: str) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     """Return the names of the columns, and the rows with their lines in the file."""
+    lines = io.StringIO(text.removeprefix("\ufeff"), newline="")
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            names = [name.strip() for name in next(reader, [])]
-            rows = [
-                (reader.line_num, [cell.strip() for cell in row]) for row in reader if any(cell.strip() for cell in row)
-            ]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reader = csv.reader(lines, strict=True, delimiter=between_cells(text))
+        names = [name.strip() for name in next(reader, [])]
+        rows = [
+            (reader.line_num, [cell.strip() for cell in row]) for row in reader if any(cell.strip() for cell in row)
+        ]
+    except csv.Error as error:
         raise ArgumentError(f"{call}: cannot be read as CSV: {error}.") from error
     if len(set(names)) < len(names) or not rows:
         raise ArgumentError(f"{call}: it needs a line of different names, and at least one row below it.")
@@ -65,11 +63,25 @@ def _rows(call: str, path: Path) -> tuple[list[str], list[tuple[int, dict[str, s
     return names, [(line, dict(zip(names, row, strict=True))) for line, row in rows]
 
 
-def _number(call: str, line: int, name: str, text: str) -> float:
+def _value(call: str, line: int, space: Space, name: str, text: str, plain: Numbers) -> Any:
+    parameter = space.context[name]
+    where = f"{call}, line {line}"
+    return parameter.read(f"{where}: context {name!r}", text if parameter.choices else _plain(where, text, plain))
+
+
+def _number(call: str, line: int, name: str, text: str, plain: Numbers) -> float:
+    where = f"{call}, line {line}"
     try:
-        return float(text)
+        return float(_plain(where, text, plain))
     except ValueError as error:
-        raise ArgumentError(f"{call}, line {line}: {name} must be a number, got {text[:60]!r}.") from error
+        raise ArgumentError(f"{where}: {name} must be a number, got {text[:60]!r}.") from error
+
+
+def _plain(where: str, text: str, plain: Numbers) -> str:
+    try:
+        return plain.plain(text)
+    except ArgumentError as error:
+        raise ArgumentError(f"{where}: {error}") from error
 
 
 def _once(call: str, keys: Any, values: Any) -> dict[Any, Any]:
