@@ -60,6 +60,7 @@ class Columns:
     ignored: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()  # that hold nothing known, and that nobody said to leave out
     missing: tuple[str, ...] = ()  # names that no column holds
+    headings: tuple[str, ...] = ()  # all of them, in the order of the file
 
     @property
     def meaning(self) -> dict[str, str | None]:
@@ -68,7 +69,8 @@ class Columns:
         found |= {heading: f"context {name}" for name, heading in self.context.items()}
         found |= {heading: name for name, heading in {**self.numbers, **self.texts}.items()}
         found |= {} if self.date is None else {self.date: "date"}
-        return found | dict.fromkeys(self.ignored, "ignored") | dict.fromkeys(self.unknown)
+        found |= dict.fromkeys(self.ignored, "ignored") | dict.fromkeys(self.unknown)
+        return {heading: found[heading] for heading in self.headings}
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ def columns_of(headings: list[str], space: Space, said: Said, words: Words) -> C
     missing += [name for name in needed if name not in found.context]
     missing += [] if "value" in found.numbers else ["value"]
     places = found.decision, found.context, found.numbers, found.texts
-    return Columns(*places, said.date, tuple(ignored), tuple(unknown), tuple(missing))
+    return Columns(*places, said.date, tuple(ignored), tuple(unknown), tuple(missing), tuple(headings))
 
 
 def _check_headings(headings: list[str], said: Said, words: Words) -> None:

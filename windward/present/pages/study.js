@@ -134,6 +134,7 @@ function deleteForm(name) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     attempt(button, async () => {
+      clearTimeout(state.timer);  // nobody asks after it any more
       await call("DELETE", `${api(name)}?typed=${encodeURIComponent(typed.value)}`);
       location.hash = "#/";
       say(`The study ${name} is deleted.`);
