@@ -184,7 +184,7 @@ STUDY: list[Row] = [
     *ids("Study.note.id", lambda s, v: s.note(v, "why")),
     *words("Study.note.note", lambda s, v: s.note(0, v), 5, b"late", "\x07", "\ud800", "x" * 2001),
     Row("Study.note.note", lambda s: s.note(0), ArgumentError, "give a note, tags or both"),
-    *words("Study.note.tags", lambda s, v: s.note(0, tags=v), 5, "rain", [5], ["a, b"], [""], [""], ["\x07"]),
+    *words("Study.note.tags", lambda s, v: s.note(0, tags=v), 5, "rain", [5], ["a, b"], [""], ["\x07"]),
     Row("Study.note.tags", lambda s: s.note(0, tags=list("abcdefghijklmnopqrstu")), ArgumentError, "at most 20 tags"),
     *misfits(
         "Study.add.decision", lambda s, v: s.add(v, 1.0, context=CONTEXT), [*EVERY_NOT_DECISION, *WHOLE_DECISION[-2:]]

@@ -13,7 +13,7 @@ from helpers import SHOP, policy
 import windward as ww
 from windward.cli.main import main
 from windward.present import records
-from windward.present.listing import Wanted, listed, story
+from windward.present.listing import Sought, listed, story
 
 
 def shop(journal: str | None = None, **more: object) -> ww.Study:
@@ -89,7 +89,7 @@ def test_trials_are_found_and_sorted():
     study.note(0, "A long day", tags=["inventory"])
 
     def ids(**wanted: object) -> list[int]:
-        return [trial.id for trial in listed(study.trials.ledger, Wanted(**wanted))]
+        return [trial.id for trial in listed(study.trials.ledger, Sought(**wanted))]
 
     assert ids(sort="value") == [1, 0, 2, 3] and ids(sort="value", descending=True) == [0, 1, 2, 3]
     assert ids(sort="decision.route") == [1, 3, 0, 2]

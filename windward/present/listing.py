@@ -22,7 +22,7 @@ PLAIN = ("id", "value", "noise", "state", "asked_at", "told_at", "delay")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Sought:
     """Which trials, in which order; `text` is looked for in notes, tags, reasons and choices."""
 
     standing: Standing | None = None
@@ -32,19 +32,19 @@ class Wanted:
     descending: bool = False
 
 
-def listed(ledger: Ledger, wanted: Wanted) -> list[Trial]:
+def listed(ledger: Ledger, sought: Sought) -> list[Trial]:
     """Return the trials that are wanted, in order; those without what they are sorted by come last."""
-    key = _sorting(ledger.space, wanted.sort)
-    words = (wanted.text or "").strip().casefold()
+    key = _sorting(ledger.space, sought.sort)
+    words = (sought.text or "").strip().casefold()
     rows = [
         trial
         for trial in ledger
-        if (wanted.standing is None or standing(ledger, trial) == wanted.standing)
-        and (wanted.tag is None or wanted.tag in trial.tags)
+        if (sought.standing is None or standing(ledger, trial) == sought.standing)
+        and (sought.tag is None or sought.tag in trial.tags)
         and (not words or _says(trial, words))
     ]
     there = [trial for trial in rows if key(trial) is not None]
-    there.sort(key=lambda trial: _comparable(key(trial)), reverse=wanted.descending)
+    there.sort(key=lambda trial: _comparable(key(trial)), reverse=sought.descending)
     return [*there, *(trial for trial in rows if key(trial) is None)]
 
 

@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from windward.basics.errors import JournalError
 from windward.basics.times import read_moment
 from windward.present import records
-from windward.present.listing import Standing, Wanted, listed, story
+from windward.present.listing import Sought, Standing, listed, story
 from windward.present.plots import FIGURES
 from windward.service import advice, bodies, jobs, page
 from windward.service.access import Admin, Inside, Kitchen, Name, Readable, Somebody, Writable
@@ -252,7 +252,7 @@ def trials(
     known = study.trials
     if format == "csv":
         return Response(records.csv_text(study.space, known), media_type="text/csv; charset=utf-8")
-    found = listed(known.ledger, Wanted(standing, tag, text, sort, descending))
+    found = listed(known.ledger, Sought(standing, tag, text, sort, descending))
     rows = [trial for trial in found if trial.id > after]
     now = utc_now()
     return {

@@ -144,7 +144,7 @@ class Note(Body):
     tags: Annotated[list[str], Field(max_length=MOST_TAGS)] | None = None
 
 
-class History(Body):
+class HistoryFile(Body):
     """Finished trials in the text of a CSV file, and what its columns are where their headings do not say so."""
 
     csv: Annotated[str, Field(min_length=1)]

@@ -34,7 +34,7 @@ history = APIRouter(prefix="/api/studies/{name}", tags=["rounds"], route_class=S
 
 
 @history.post("/history")
-def add_history(inside: Inside, name: Writable, body: bodies.History) -> dict[str, Any]:
+def add_history(inside: Inside, name: Writable, body: bodies.HistoryFile) -> dict[str, Any]:
     """Add finished trials from a CSV file; with `preview` say what was understood, and add nothing.
 
     Rows that are there already are left out. A file with a line that cannot be read is refused whole, unless `leave_out`

@@ -74,7 +74,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Problem:
+class BadLine:
     """A line that cannot be read, and why."""
 
     line: int
@@ -90,7 +90,7 @@ class Reading:
     lines: list[int]  # of each row
     notes: list[list[str]]  # of each row
     without_value: int
-    problems: list[Problem]
+    problems: list[BadLine]
 
     def notes_of(self, wanted: Sequence[bool]) -> list[str]:
         """Return what a person should know of some rows."""
@@ -118,7 +118,7 @@ def read_history(text: str, space: Space, said: Said, words: Words) -> Reading:
             try:
                 checked = _checked(dict(zip(headings, cells, strict=False)), cells, headings, columns, space, numbers)
             except WindwardError as error:
-                found.problems.append(Problem(line, error))
+                found.problems.append(BadLine(line, error))
                 continue
             if checked is None:
                 without_value += 1

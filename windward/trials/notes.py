@@ -29,18 +29,23 @@ def checked_tags(call: str, tags: object) -> list[str]:
     """Return tags in the order given, each once."""
     if isinstance(tags, str) or not isinstance(tags, Sequence):
         raise ArgumentError(f"{call}(tags={shown(tags)}): give a list of tags, such as ['holiday', 'rain'].")
-    clean = []
-    for tag in tags:
-        one = arguments.text(call, "tags", tag, longest=LONGEST_TAG).strip()
-        if BETWEEN.search(one):
-            raise ArgumentError(
-                f"{call}(tags={shown(tags)}): a tag is one line without commas and semicolons; give two tags instead."
-            )
-        clean.append(one)
-    clean = list(dict.fromkeys(clean))
+    clean = list(dict.fromkeys(_tag(call, tags, tag) for tag in tags))
     if len(clean) > MOST_TAGS:
         raise ArgumentError(f"{call}(tags=...): a trial has at most {MOST_TAGS} tags, got {len(clean)}.")
     return clean
+
+
+def _tag(call: str, tags: object, tag: object) -> str:
+    try:
+        one = arguments.text(call, "tags", tag, longest=LONGEST_TAG).strip()
+    except ArgumentError:
+        one = ""
+    if not one or BETWEEN.search(one):
+        raise ArgumentError(
+            f"{call}(tags={shown(tags)}): a tag is one line of 1 to {LONGEST_TAG} characters without commas and semicolons, "
+            f"got {shown(tag)}."
+        )
+    return one
 
 
 def written_tags(tags: Iterable[str]) -> str:
