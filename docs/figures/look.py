@@ -12,6 +12,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.transforms import ScaledTranslation
 from PIL import Image
 
 from windward.present.plots.style import ADVERSE, CHOSEN, QUIET, VALUE
@@ -22,6 +23,8 @@ PURPLE, SKY, ORANGE, BLACK = "#CC79A7", "#56B4E9", "#E69F00", "#000000"
 # Type in points and dots per inch: a picture 9.6 inches wide is 1008 dots, and its letters are as large as the page's.
 SIZE, DOTS = 10, 105
 WIDE = (9.6, 3.8)
+# Points from the axis to the legend: its labels and its title.
+BELOW = 42
 MOST_COLOURS = 128
 # A line is told by its dash too.
 DASHES = {BLUE: "-", RED: "--", GREEN: "-.", ORANGE: (0, (5, 1, 1, 1)), GREY: ":", INK: "-"}
@@ -47,9 +50,11 @@ def dressed() -> None:
     )
 
 
-def below(axes: Any, columns: int = 2) -> None:
-    """Put the legend below, where it covers nothing."""
-    axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.16), ncols=columns, borderaxespad=0.0, handlelength=2.6)
+def below(axes: Any, columns: int = 1) -> None:
+    """Put the legend below the axis and its title, where it covers nothing."""
+    down = ScaledTranslation(0.0, -BELOW / 72, axes.figure.dpi_scale_trans)
+    place = {"loc": "upper left", "bbox_to_anchor": (0.0, 0.0), "bbox_transform": axes.transAxes + down}
+    axes.legend(**place, ncols=columns, borderaxespad=0.0, handlelength=2.6)
 
 
 def drawn(figure: Any, path: Path) -> None:

@@ -97,7 +97,7 @@ def reminders() -> ww.Study:
     clock, chance = Clock(), random.Random(11)
     study = ww.Study(space, policy, name="reminders", clock=clock)
     due: list[tuple[datetime, int, float]] = []
-    for turn in range(60):
+    for turn in range(80):
         clock.now += timedelta(hours=16)
         for _, id, value in [each for each in due if each[0] <= clock.now]:
             study.tell(id, value)
@@ -109,7 +109,7 @@ def reminders() -> ww.Study:
         discount = float(asked.decision["discount"])
         if turn in (13, 31):
             study.lose(asked.id, "the address was wrong")
-        elif chance.random() < 0.3 + 0.55 * loyalty + 0.06 * discount * (1 - loyalty):
+        elif chance.random() < 0.1 + 0.85 * loyalty + 0.08 * discount * (1 - loyalty):
             value = 30 - discount + chance.gauss(0, 1)
             due.append((clock.now + timedelta(days=min(9.0, chance.expovariate(0.4))), asked.id, value))
     return study

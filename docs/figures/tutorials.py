@@ -163,9 +163,9 @@ def bandit() -> Any:
         ylabel="takings per visitor, last 30",
         title="What it takes (3 runs, standard error)",
     )
-    below(left, 3)
+    below(left)
     right.set(xlabel="loyalty", ylabel="discount", title="What the last 50 visitors were offered", ylim=(0, 20))
-    below(right, 3)
+    below(right)
     return figure
 
 
@@ -268,7 +268,7 @@ def team() -> Any:
             spans.append((0, began, time.monotonic() - start, trial.id, "again"))
         advice = study.recommend().decision["curing"]
     print(f"{study!r}; advice: cure {advice:.0f} minutes; the true best at the mean humidity is 80")
-    figure, axes = plt.subplots(figsize=(9.6, 2.8), layout="constrained")
+    figure, axes = plt.subplots(figsize=(9.6, 3.0), layout="constrained")
     inks = {"told": BLUE, "off": RED, "again": ORANGE}
     words = {
         "told": "tested and told",

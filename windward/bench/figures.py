@@ -17,6 +17,7 @@ import numpy as np
 from windward.basics.errors import MissingDependency
 from windward.bench.compare import Runs
 from windward.bench.experiment import Panel, Published
+from windward.present.plots.style import log_ticks
 
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, YELLOW, BLACK, GREY = "#CC79A7", "#56B4E9", "#C9B800", "#000000", "#7F7F7F"
@@ -254,9 +255,12 @@ def draw_html(shown: Shown, title: str, file: Path) -> None:
             for trace in _traces(go, panel, label, found, styles[label], show=label not in named):
                 figure.add_trace(trace, row=row, col=column)
             named.add(label)
-        figure.update_yaxes(
-            title_text=panel.metric.label, type="log" if panel.metric.log else "linear", row=row, col=column
-        )
+        figure.update_yaxes(title_text=panel.metric.label, row=row, col=column)
+        if panel.metric.log:
+            ends = [end for found in runs.values() for end in found.mean()[np.isfinite(found.mean())] if end > 0]
+            figure.update_yaxes(
+                **(log_ticks(0.1 * min(ends), 10 * max(ends)) if ends else {"type": "log"}), row=row, col=column
+            )
         figure.update_xaxes(title_text=_counted(panel), row=row, col=column)
     figure.update_layout(
         title=title, template="plotly_white", height=140 + 330 * rows, legend={"groupclick": "togglegroup"}

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 MOST = 6
 # Heights of a panel and of what stands around them, in pixels.
 PANEL, AROUND, BELOW = 230, 175, 80
+# Ranges that fit beside each other in one line; of more, each takes two, and a line is so high.
+ABREAST, LINE = 5, 17
 # How far to the sides two marks of one cell stand, of the distance between cells.
 BESIDE = 0.04
 
@@ -30,16 +32,22 @@ def by_context(study: Source, *names: str) -> go.Figure:
     shown = found.names[:MOST]
     made = figure("What it is worth on each kind of day", _caption(found))
     panels(made, len(shown), 1, vertical_spacing=0.32 / len(shown))
-    made.update_layout(height=AROUND + PANEL * len(shown))
-    # Below two lines of labels and the last axis's title.
-    made.update_layout(legend={"y": -BELOW / (PANEL * len(shown))}, margin={"b": BELOW + 30})
+    by_name = {name: [cell for cell in found.cells if name in cell.where] for name in shown}
+    # Below the lines of labels and the last axis's title.
+    below = BELOW + (LINE if len(by_name[shown[-1]]) > ABREAST else 0)
+    made.update_layout(height=AROUND + below - BELOW + PANEL * len(shown))
+    made.update_layout(legend={"y": -below / (PANEL * len(shown))}, margin={"b": below + 30})
     for row, name in enumerate(shown, start=1):
         numeric = not seen.space.context[name].choices
-        cells = [cell for cell in found.cells if name in cell.where]
+        cells = by_name[name]
         for trace in _panel(cells, name, numeric):
             trace.update(showlegend=row == 1, legendgroup=trace.name)
             made.add_trace(trace, row=row, col=1)
-        ticks = {"tickvals": list(range(len(cells))), "ticktext": [f"{_label(c, name)}<br>{_share(c)}" for c in cells]}
+        texts = [_label(cell, name) for cell in cells]
+        if numeric and len(cells) > ABREAST:
+            texts = [text.replace(" ", "<br>", 1) for text in texts]
+        labels = [f"{text}<br>{_share(cell)}" for text, cell in zip(texts, cells, strict=True)]
+        ticks = {"tickvals": list(range(len(cells))), "ticktext": labels}
         made.update_xaxes(
             title=plain(name), range=[-0.5, len(cells) - 0.5], tickangle=0, zeroline=False, row=row, col=1, **ticks
         )
