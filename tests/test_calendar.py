@@ -291,7 +291,10 @@ def test_the_command_line(shop):
     )
     past.write_text("day,order,demand,value,weekday\n2026-05-04,30,35,2,Friday\n")
     said = windward("import", "shop", str(past), "--date", "day", ok=False)
-    assert "'weekday' is 'Monday' at 2026-05-04 04:00 UTC, got 'Friday'; leave the column out with --ignore" in said
+    assert (
+        "'weekday' is 'Monday' at 2026-05-04 04:00 UTC, got 'Friday'; leave the column out with --ignore weekday"
+        in said
+    )
     copy = folder / "copy.csv"
     copy.write_text(windward("trials", "shop", "--csv"))
     assert "1 without a value" in windward("import", "shop", str(copy))  # its weekdays are typed

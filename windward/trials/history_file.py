@@ -116,7 +116,7 @@ def read_history(text: str, space: Space, said: Said, words: Words) -> Reading:
                 continue
             line = reader.line_num
             try:
-                checked = _checked(dict(zip(headings, cells, strict=False)), cells, headings, columns, space, numbers)
+                checked = _checked(dict(zip(headings, cells, strict=False)), cells, columns, space, numbers, words)
             except WindwardError as error:
                 found.problems.append(BadLine(line, error))
                 continue
@@ -223,10 +223,10 @@ def _needed(space: Space) -> str:
 
 
 def _checked(
-    row: dict[str, str], cells: list[str], headings: list[str], columns: Columns, space: Space, numbers: Numbers
+    row: dict[str, str], cells: list[str], columns: Columns, space: Space, numbers: Numbers, words: Words
 ) -> tuple[Past, list[str]] | None:
     """Return one finished trial and what to note of it, None where it has no value."""
-    if len(cells) != len(headings):
+    if len(cells) != len(columns.headings):
         raise ArgumentError("it has more or fewer cells than the heading.")
     if not row[columns.numbers["value"]].strip():
         return None
@@ -243,7 +243,9 @@ def _checked(
     seen = typed("context", space.context, columns.context)
     decision = space.check_decision("import", done, planned=False)
     context = space.check_context("import", seen, partial=True)
-    context = dated("import", space, context, at, remedy="leave the column out")
+    known = [heading for name, heading in columns.context.items() if name in space.dated]
+    leave = " and ".join(words.leave_out(heading) for heading in known)
+    context = dated("import", space, context, at, remedy=f"leave the column out with {leave}")
     notes = [note for name in done for note in _outside(name, space.decision[name], done[name], decision[name])]
     notes += [note for name in seen for note in _outside(name, space.context[name], seen[name], context[name])]
     value = _number("value", numbers.plain(row[columns.numbers["value"]]))
