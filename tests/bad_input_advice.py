@@ -67,7 +67,7 @@ DEFAULT: list[Row] = [
     *wholes("NearBest.until", lambda v: ww.NearBest(until=v), None, -1),
     *words("NearBest.search", lambda v: ww.NearBest(search=v), None, ww.MultiStart, ww.OverGrid(), 5),
     *numbers("OverallConfidence.width", ww.OverallConfidence, None, -1),
-    *wholes("OverallConfidence.doubts", lambda v: ww.OverallConfidence(doubts=v), None, 0),
+    *wholes("OverallConfidence.doubts", lambda v: ww.OverallConfidence(doubts=v), None, -1),
     *numbers("Wider.first", ww.Wider, None, -1),
     *numbers("Wider.then", lambda v: ww.Wider(0.5, v), None, -1),
     *wholes("Wider.after", lambda v: ww.Wider(0.5, 1.0, v), None, -1),

@@ -25,6 +25,7 @@ def delayed(name: str) -> list[Row]:
             error=IncompatibleError,
         ),
         *words(f"papers.{name}.objective", lambda v: method(*values, objective=v), *NOT_PARTS, error=IncompatibleError),
+        *words(f"papers.{name}.surrogate", lambda v: method(*values, surrogate=v), *NOT_PARTS, error=IncompatibleError),
     ]
 
 
@@ -35,6 +36,8 @@ def censored(name: str) -> list[Row]:
         *delayed(name),
         *numbers(f"papers.{name}.worst", lambda v: method(v, 5), None),
         *wholes(f"papers.{name}.patience", lambda v: method(0.0, v), -1, PAST),
+        *wholes(f"papers.{name}.terms", lambda v: method(0.0, 5, terms=v), -1),
+        *words(f"papers.{name}.learn_from", lambda v: method(0.0, 5, learn_from=v), "some", 1),
         *words(f"papers.{name}.late", lambda v: method(0.0, 5, late=v), "never", 1),
     ]
 
@@ -43,8 +46,11 @@ DELAYS: list[Row] = [
     *numbers("Censor.worst", lambda v: ww.Censor(v, 5), None),
     *wholes("Censor.patience", lambda v: ww.Censor(0.0, v), -1, PAST),
     *words("Censor.late", lambda v: ww.Censor(0.0, 5, v), None, "never", 1),
+    *words("Censor.learn_from", lambda v: ww.Censor(0.0, 5, learn_from=v), None, "some", 1),
     *numbers("DelayedWidth.bound", ww.DelayedWidth, None, -1),
     *numbers("DelayedWidth.base", lambda v: ww.DelayedWidth(1.0, v), None, -1),
+    *wholes("DelayedWidth.terms", lambda v: ww.DelayedWidth(1.0, 1.0, v), -1),
+    *wholes("delayed_width.terms", lambda v: ww.delayed_width(1.0, 1.0, v), -1),
     *numbers("delayed_width.bound", ww.delayed_width, None, -1),
     *numbers("delayed_width.base", lambda v: ww.delayed_width(1.0, v), None, -1),
     *censored("gp_ucb_sdf"),

@@ -150,10 +150,16 @@ def _objective(chance: Random, scale: float) -> Any:
 def _belief(chance: Random, objective: Any, feedback: Any) -> Any:
     """Return a belief, most often one that goes with the objective and the feedback."""
     any_one = chance.random() < 0.1
-    delayed = (ww.delayed_width(),) if any_one or isinstance(feedback, ww.Censor) else ()
-    width = chance.choice((0.0, 1.0, 1.5, ww.HuangWidth(1), ww.MicheliWidth(), ww.Wider(0.5, 1.0, 2), *delayed))
+    delayed = (
+        (ww.delayed_width(), ww.delayed_width(1.0, ww.VermaWidth(), 3))
+        if any_one or isinstance(feedback, ww.Censor)
+        else ()
+    )
+    width = chance.choice(
+        (0.0, 1.0, 1.5, ww.HuangWidth(1), ww.MicheliWidth(), ww.VermaWidth(), ww.Wider(0.5, 1.0, 2), *delayed)
+    )
     beliefs = [ww.Thompson(width), ww.Thompson(), ww.PosteriorMean()]
-    beliefs += [ww.OverallConfidence(width, chance.choice((1, 4))), ww.OverallConfidence(doubts=4)]
+    beliefs += [ww.OverallConfidence(width, chance.choice((0, 1, 4))), ww.OverallConfidence(doubts=4)]
     if any_one or objective.monotone:
         beliefs += [ww.UpperConfidence(width), ww.UpperConfidence(width), ww.UpperConfidence()]
     if any_one or isinstance(objective, ww.Expected):
@@ -166,7 +172,8 @@ def _patience(chance: Random) -> Any:
 
 
 def _feedback(chance: Random, scale: float) -> Any:
-    censor = ww.Censor(chance.choice((-scale, 0.0, -5 * scale)), _patience(chance), chance.choice(("use", "drop")))
+    worst, late = chance.choice((-scale, 0.0, -5 * scale)), chance.choice(("use", "drop"))
+    censor = ww.Censor(worst, _patience(chance), late, chance.choice(("all", "all", "arrived")))
     return chance.choice((ww.Ignore(), ww.Hallucinate(), ww.Hallucinate(), censor))
 
 
@@ -185,7 +192,13 @@ def _surrogate(chance: Random, space: Space) -> Any:
     refit = chance.choice((0.0, 0.05, 0.5, 5.0))
     tasks, parts = chance.random() < 0.15, kernel == "squared_exponential" and chance.random() < 0.25
     drift = chance.choice((None, None, None, 2, 25.0, "30 days", timedelta(seconds=1), None if fixed else "learnt"))
-    return ww.GaussianProcess(kernel, outcome=outcome, fixed=fixed, tasks=tasks, refit=refit, parts=parts, drift=drift)
+    fitted = {
+        "priors": chance.choice(("dimension_scaled", "dimension_scaled", None)),
+        "amplitude": "one" if fixed else chance.choice(("one", "one", "fitted")),
+    }
+    return ww.GaussianProcess(
+        kernel, outcome=outcome, fixed=fixed, tasks=tasks, refit=refit, parts=parts, drift=drift, **fitted
+    )
 
 
 def _maximizer(chance: Random) -> Any:
@@ -270,6 +283,7 @@ BAD_PARTS: tuple[Callable[[], object], ...] = (
     lambda: ww.GaussianProcess(refit=-1.0),
     lambda: ww.GaussianProcess("matern52", parts=True),
     lambda: ww.GaussianProcess(drift=0.0),
+    lambda: ww.GaussianProcess(amplitude=2.0),
     lambda: ww.MultiStart(0),
     lambda: ww.MultiStart(tolerance=0.0),
     lambda: ww.OverGrid(1),
@@ -280,7 +294,7 @@ BAD_PARTS: tuple[Callable[[], object], ...] = (
     lambda: ww.Wider(0.5, 1.0, -1),
     lambda: ww.Central(3, 1.5),
     lambda: ww.OverallConfidence(-1.0),
-    lambda: ww.OverallConfidence(doubts=0),
+    lambda: ww.OverallConfidence(doubts=-1),
     lambda: ww.Sobol(-1),
     lambda: ww.LargestStep(-0.1),
     lambda: ww.LargestStep({"x": -1.0}),

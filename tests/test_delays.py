@@ -94,6 +94,13 @@ def test_censored_posterior_and_width_against_numpy():
     nowhere = ww.Contexts.uniform(torch.zeros(1, 0, dtype=torch.float64))
     situation = ww.Situation(nowhere, trials=history(), believed=believed)
     assert ww.delayed_width(1.5, 0.7)(situation) == pytest.approx(1.5 * at.sum() + 0.7, rel=1e-9)
+    asked = history().asked
+    more = np.array([trial.decision["x"] for trial in asked[-5:]])
+    at = np.sqrt(1 - np.einsum("qi,ij,qj->q", kernel(more, x), precision, kernel(more, x)))
+    assert ww.delayed_width(1.5, 0.7, terms=5)(situation) == pytest.approx(1.5 * at.sum() + 0.7, rel=1e-9)
+    by_theory = ww.VermaWidth()
+    wanted = 1.5 * at.sum() + by_theory(situation)
+    assert ww.delayed_width(1.5, by_theory, 5)(situation) == pytest.approx(wanted, rel=1e-9)
 
 
 def test_window_by_time():
@@ -193,6 +200,7 @@ METHODS = {
     "ucb_so": papers.ucb_so(KNOWN),
     "ucb_ro": papers.ucb_ro(KNOWN),
     "emp_drbqo": papers.emp_drbqo(KNOWN, 0.5),
+    "bqo_ucb": papers.bqo_ucb(KNOWN),
     "bqo_ts": papers.bqo_ts(KNOWN),
     "maximin_bqo_ts": papers.maximin_bqo_ts(KNOWN, 0.5),
     "maximin_bqo_ei": papers.maximin_bqo_ei(KNOWN, 0.5),

@@ -46,7 +46,7 @@ FEEDBACKS = [
     *(ww.Censor(-2.0, 2, "drop"), ww.Censor(-2.0, timedelta(days=2), "drop")),
 ]
 NOT_MONOTONE = [ww.MeanVariance(), ww.Tradeoff(TV, 0.4)]
-WIDTHS = [1.5, ww.HuangWidth(2), ww.MicheliWidth(), ww.Wider(0.5, 1.0, 3)]
+WIDTHS = [1.5, ww.HuangWidth(2), ww.MicheliWidth(), ww.VermaWidth(), ww.Wider(0.5, 1.0, 3)]
 BELIEFS = {
     ww.PosteriorMean(): [],
     ww.ExpectedImprovement(): [ww.Minimum(), *NOT_MONOTONE],

@@ -301,6 +301,8 @@ def test_widths_of_theory():
     root = math.sqrt(HYPER.noise)
     want = 0.3 / root * math.sqrt(2 * (0.5 * float(determinant) - math.log(0.05))) + 2.0
     assert ww.MicheliWidth(2.0, 0.3, 0.05)(situation) == pytest.approx(want, rel=1e-9)
+    most = 2.0 + (0.3 + 1.5) * math.sqrt(2 * (0.5 * float(determinant) + 1 + math.log(2 / 0.05)))
+    assert ww.VermaWidth(2.0, 0.3, 1.5, 0.05)(situation) == pytest.approx(most, rel=1e-9)
     contexts = Contexts.uniform(data.c[:3])
     situation = ww.Situation(contexts, 3, trials, believed)
     for kind in (ww.UpperConfidence, ww.Thompson):

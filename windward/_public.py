@@ -18,7 +18,7 @@ from windward.basics.errors import (
 )
 from windward.beliefs.beliefs import ExpectedImprovement, PosteriorMean, Thompson, UpperConfidence
 from windward.beliefs.overall import OverallConfidence
-from windward.beliefs.widths import DelayedWidth, HuangWidth, MicheliWidth, Wider, delayed_width
+from windward.beliefs.widths import DelayedWidth, HuangWidth, MicheliWidth, VermaWidth, Wider, delayed_width
 from windward.contexts import Box, Contexts, Distribution, Empirical, Grid, KernelDensity, Known, NoContext, Unknown
 from windward.default import auto
 from windward.divergences import MMD, ChiSquare, KullbackLeibler, TotalVariation, Wasserstein, WorstCase
@@ -177,6 +177,7 @@ __all__ = [
     "Unscaled",
     "UpperConfidence",
     "VaR",
+    "VermaWidth",
     "Wasserstein",
     "Wider",
     "WindwardError",

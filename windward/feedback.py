@@ -3,7 +3,8 @@
 Ignore()                        fit what has arrived, forget the rest
 Hallucinate()                   fit what has arrived, then imagine what has not at the posterior mean: the mean stays, the
 variance shrinks, so a place being evaluated (or lost) is not asked again at once
-Censor(worst, patience, late)   what has not arrived counts as the worst value from the moment it is asked (Verma2022)
+Censor(worst, patience, late)   what has not arrived counts as the worst value from the moment it is asked (Verma2022);
+                                learn_from="arrived": hyper-parameters are learnt from what has arrived alone
 """
 
 from __future__ import annotations
@@ -97,16 +98,21 @@ class Hallucinate:
 class Censor:
     """Count what has not arrived as the worst value, from the moment it is asked (Verma2022, Sec. 3).
 
-    `patience` is a number of asks (a value told before the next ask has delay 0), or a time. A value told after it
-    stays in the log: with `late="use"` (the default, the practical choice) it counts from then on, with `late="drop"`
-    (the paper) it stays censored. The model is of the value less `worst`, with mean zero, scaled and never centred: the
-    theory needs the censored value to be the prior mean. `worst` is in the user's units, and a study that minimizes
-    turns it.
+    `patience` is a number of asks (a value told before the next ask has delay 0), or a time. A value told after it stays
+    in the log: with `late="use"` (the default, the practical choice) it counts from then on, with `late="drop"` (the
+    paper) it stays censored. The model is of the value less `worst`, with mean zero, scaled and never centred: the theory
+    needs the censored value to be the prior mean. `worst` is in the user's units, and a study that minimizes turns it.
+    Length-scales, noise and amplitude are learnt from all of these values; with `learn_from="arrived"` from those that
+    have arrived, so that a worst value among good ones is not taken for noise.
+
+    >>> Censor(0.0, 20, learn_from="arrived").late
+    'use'
     """
 
     worst: float
     patience: int | timedelta
     late: Literal["use", "drop"] = "use"
+    learn_from: Literal["all", "arrived"] = "all"
     fills_pending: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -116,6 +122,7 @@ class Censor:
         elif not timedelta(0) <= self.patience <= LONGEST:
             raise ArgumentError(f"Censor(patience={shown(self.patience)}): patience must be between 0 and 100 years.")
         arguments.choice("Censor", "late", self.late, ("use", "drop"))
+        arguments.choice("Censor", "learn_from", self.learn_from, ("all", "arrived"))
 
     def __call__(self, trials: Trials, surrogate: Surrogate, now: datetime, start: Start) -> Believed:
         window = self.window(trials, now)
@@ -141,6 +148,7 @@ class Censor:
             floor=self.worst,
             changed=tuple(trial.changed for trial in rows),
             ages=trials.ages(rows),
+            told=None if self.learn_from == "all" else torch.tensor([t.id in arrived for t in rows], dtype=torch.bool),
         ).to(trials.device)
 
     def censored(self, trial: Trial) -> bool:

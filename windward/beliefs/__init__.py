@@ -2,7 +2,7 @@
 
 from windward.beliefs.beliefs import Belief, ExpectedImprovement, PosteriorMean, Reported, Thompson, UpperConfidence
 from windward.beliefs.overall import OverallConfidence
-from windward.beliefs.widths import DelayedWidth, HuangWidth, MicheliWidth, Wider
+from windward.beliefs.widths import DelayedWidth, HuangWidth, MicheliWidth, VermaWidth, Wider
 
 # The parts of this room.
 PARTS: tuple[type, ...] = (
@@ -14,6 +14,7 @@ PARTS: tuple[type, ...] = (
     PosteriorMean,
     Thompson,
     UpperConfidence,
+    VermaWidth,
     Wider,
 )
 
@@ -29,5 +30,6 @@ __all__ = [
     "Reported",
     "Thompson",
     "UpperConfidence",
+    "VermaWidth",
     "Wider",
 ]

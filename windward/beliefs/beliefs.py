@@ -45,7 +45,10 @@ class Belief(Protocol):
 
 @runtime_checkable
 class Doubtful(Protocol):
-    """A belief that does not take the fit for certain: it looks at `doubts` plausible posteriors, `situation.plausible`."""
+    """A belief that does not take the fit for certain: it looks at `doubts` plausible posteriors, `situation.plausible`.
+
+    With 0 it looks at the fit alone.
+    """
 
     @property
     def doubts(self) -> int: ...

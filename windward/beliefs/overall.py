@@ -51,7 +51,8 @@ class OverallConfidence:
     """Optimism about what a decision is worth overall: the objective's mean + `width` * its own deviation.
 
     What is unknown of the hyper-parameters counts: `doubts` draws of them are looked at, where the surrogate has draws (see
-    `nearby`). Any objective will do, monotone or not; for all but an expectation mean and deviation hold to first order.
+    `nearby`); with 0 the fit alone, which for an expectation is GP-UCB on the quadrature (Nguyen2020, Eqs. 5-6). Any
+    objective will do, monotone or not; for all but an expectation mean and deviation hold to first order.
 
     >>> OverallConfidence(0.5).doubts
     16
@@ -63,7 +64,7 @@ class OverallConfidence:
 
     def __post_init__(self) -> None:
         check_width("OverallConfidence", self.width)
-        arguments.whole("OverallConfidence", "doubts", self.doubts, low=1)
+        arguments.whole("OverallConfidence", "doubts", self.doubts, low=0)
 
     def check(self, objective: Objective, feedback: Feedback) -> None:
         """Take every objective; refuse a width that needs another feedback."""
@@ -88,7 +89,7 @@ class OverallConfidence:
     def cost(self, sizes: Sizes) -> list[Need]:
         """Return what the posteriors take, and the kernels of the contexts, of all posteriors at once."""
         points, seen = sizes.points, sizes.observations
-        draws = fewer(self.doubts, seen)
+        draws = fewer(self.doubts, seen) if self.doubts else 1
         return [
             Need(
                 "the plausible posteriors",

@@ -5,6 +5,8 @@
                                                             + bound, for a sigma without the paper's 1 / sqrt(lambda)
 
     delayed_width(bound, base)          Verma2022, Thm. 1:  bound * sum of sigma(x_s) over the patience window + base
+    VermaWidth(bound, noise, most, risk)  its beta_t:       bound + (noise + most) sqrt(2 (gain + 1 + log(2 / risk))),
+                                                            gain = log det(I + K / lambda) / 2
 
     Wider(first, then, after)           Windward's own: `first` until `after` results have come back, `then` from there on
 
@@ -19,6 +21,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import torch
+from torch import Tensor
 
 from windward.basics import arguments
 from windward.basics.errors import ArgumentError, IncompatibleError
@@ -77,39 +80,94 @@ class MicheliWidth:
     of: ClassVar[str] = "width"
 
     def __call__(self, situation: Situation) -> float:
-        posterior = situation.posterior
-        least = posterior.hyperparameters.noise
-        log_determinant = posterior.log_determinant() - posterior.size * math.log(least)  # of I + K / lambda
-        inside = 0.5 * max(log_determinant, 0.0) - math.log(self.risk)
+        least = situation.posterior.hyperparameters.noise
+        inside = information_gain(situation) - math.log(self.risk)
         # The paper's sigma_t has 1 / sqrt(lambda) in it (Eq. 5); here it is in the width.
         return self.noise / math.sqrt(least) * math.sqrt(2.0 * inside) + self.bound
 
 
 @dataclass(frozen=True)
-class DelayedWidth:
-    """nu_t = bound * sum over the patience window of sigma(x_s) + base, sigma in standardised outcomes (Verma2022)."""
+class VermaWidth:
+    """beta_t of Verma2022, Theorem 1.
+
+    `bound` is of the function's norm, `noise` sub-Gaussian, `most` what a value can be, `risk` the probability of failure.
+
+    The information gain is that of the observations, lambda the noise variance of the fitted process; function, noise and
+    values are in standardised outcomes. As `delayed_width(base=VermaWidth())` it makes the theorem's nu_t. The paper's
+    experiments have 1.
+
+    >>> VermaWidth().risk
+    0.1
+    """
 
     bound: float = 1.0
-    base: float = 1.0
+    noise: float = 0.1
+    most: float = 1.0
+    risk: float = 0.1
 
     def __post_init__(self) -> None:
-        arguments.number("delayed_width", "bound", self.bound, low=0.0)
-        arguments.number("delayed_width", "base", self.base, low=0.0)
+        for name in ("bound", "noise", "most"):
+            arguments.number("VermaWidth", name, getattr(self, name), low=0.0)
+        arguments.number("VermaWidth", "risk", self.risk, low=0.0, high=1.0, open_low=True)
 
     of: ClassVar[str] = "width"
 
     def __call__(self, situation: Situation) -> float:
+        inside = information_gain(situation) + 1.0 + math.log(2.0 / self.risk)
+        return self.bound + (self.noise + self.most) * math.sqrt(2.0 * inside)
+
+
+def information_gain(situation: Situation) -> float:
+    """Return log det(I + K / lambda) / 2 of the observations, lambda the noise variance of the fitted process."""
+    posterior = situation.posterior
+    least = posterior.hyperparameters.noise
+    return 0.5 * max(posterior.log_determinant() - posterior.size * math.log(least), 0.0)
+
+
+@dataclass(frozen=True)
+class DelayedWidth:
+    """nu_t = bound * sum over the patience window of sigma(x_s) + base, sigma in standardised outcomes (Verma2022).
+
+    `base` is a number or a width of theory. `terms` is how many decisions asked last are summed; None: those of the window.
+    """
+
+    bound: float = 1.0
+    base: float | Width = 1.0
+    terms: int | None = None
+
+    def __post_init__(self) -> None:
+        arguments.number("delayed_width", "bound", self.bound, low=0.0)
+        if callable(self.base):
+            check_width("delayed_width", self.base)
+        else:
+            arguments.number("delayed_width", "base", self.base, low=0.0)
+        if self.terms is not None:
+            arguments.whole("delayed_width", "terms", self.terms, low=0)
+
+    of: ClassVar[str] = "width"
+
+    def __call__(self, situation: Situation) -> float:
+        base = resolved_width("delayed_width", self.base, situation)
+        x, c = self._recent(situation)
+        if len(x) == 0:
+            return base
+        with torch.no_grad():
+            deviations = situation.posterior.marginals(x, c)[1].diagonal() / situation.posterior.scale
+        return self.bound * float(deviations.sum()) + base
+
+    def _recent(self, situation: Situation) -> tuple[Tensor, Tensor]:
+        """Return the decisions and contexts that are summed over."""
+        if self.terms is not None:
+            trials = situation.trials
+            last = trials.asked[max(0, len(trials.asked) - self.terms) :]
+            rows = [trial for trial in last if trials.placeable(trial)]
+            return trials.decisions(rows), trials.likely_contexts(rows)
         recent = None if situation.believed is None else situation.believed.recent
         if recent is None:
             raise IncompatibleError(
                 "delayed_width(): the feedback has no patience; use feedback=Censor(worst, patience)."
             )
-        x, c = recent
-        if len(x) == 0:
-            return self.base
-        with torch.no_grad():
-            deviations = situation.posterior.marginals(x, c)[1].diagonal() / situation.posterior.scale
-        return self.bound * float(deviations.sum()) + self.base
+        return recent
 
 
 @dataclass(frozen=True)
@@ -138,12 +196,13 @@ class Wider:
         return self.first if len(situation.trials.arrived) < self.after else self.then
 
 
-def delayed_width(bound: float = 1.0, base: float = 1.0) -> DelayedWidth:
+def delayed_width(bound: float = 1.0, base: float | Width = 1.0, terms: int | None = None) -> DelayedWidth:
     """Return Verma2022's nu_t, which reads the patience window from `Censor`: `UpperConfidence(delayed_width())`.
 
-    `bound` is B_y over the outcome's scale, `base` is beta_t; both are 1 in the paper's experiments.
+    `bound` is B_y over the outcome's scale, `base` is beta_t; both are 1 in the paper's experiments, and `VermaWidth()` is the
+    theorem's beta_t. `terms` sums over that many decisions asked last in place of the window.
     """
-    return DelayedWidth(bound, base)
+    return DelayedWidth(bound, base, terms)
 
 
 def check_width(call: str, width: object) -> None:
@@ -156,7 +215,7 @@ def check_width(call: str, width: object) -> None:
 
 def check_patience(belief: object, width: AnyWidth, feedback: Feedback) -> None:
     """Raise `IncompatibleError` where the width reads a patience that the feedback has not."""
-    if isinstance(width, DelayedWidth) and feedback.patience is None:
+    if isinstance(width, DelayedWidth) and width.terms is None and feedback.patience is None:
         raise IncompatibleError(
             f"Policy(belief={shown(belief)}, feedback={shown(feedback)}): delayed_width() reads the patience of "
             "the feedback; use feedback=Censor(worst, patience)."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from windward.basics.errors import ArgumentError
@@ -32,7 +33,21 @@ BY_MEAN = Report(objective=None, candidates="space", caution=0.0)
 
 def process(kernel: KernelName = "squared_exponential", *, tasks: bool = False) -> GaussianProcess:
     """Return the process of the published methods: hyper-parameters with BoTorch's priors, of standardised outcomes."""
-    return GaussianProcess(kernel, outcome=Standardize(), fixed=None, tasks=tasks, refit=0.05, parts=False, drift=None)
+    return GaussianProcess(
+        kernel,
+        outcome=Standardize(),
+        fixed=None,
+        tasks=tasks,
+        refit=0.05,
+        parts=False,
+        drift=None,
+        priors="dimension_scaled",
+        amplitude="one",
+    )
+
+
+# What papers mean by hyper-parameters of maximal marginal likelihood: no priors, the amplitude among them.
+TEXTBOOK = replace(process(), priors=None, amplitude="fitted")
 
 
 def among_evaluated(objective: Objective | None = None) -> Report:

@@ -19,7 +19,11 @@ def doubted(policy: Policy, situation: Situation, generator: torch.Generator) ->
     """
     believed = situation.believed
     assert believed is not None
-    if not isinstance(policy.belief, Doubtful) or not isinstance(policy.surrogate, Doubting):
+    if (
+        not isinstance(policy.belief, Doubtful)
+        or not policy.belief.doubts
+        or not isinstance(policy.surrogate, Doubting)
+    ):
         return situation
     fitted = believed.posterior if believed.arrived is None else believed.arrived
     data = policy.feedback.dataset(situation.trials)

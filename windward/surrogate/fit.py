@@ -22,6 +22,7 @@ from windward.surrogate.likelihood import MANY, Likelihood
 from windward.surrogate.nearby import draws, posteriors_at
 from windward.surrogate.needs import posterior_needs
 from windward.surrogate.posterior import GaussianPosterior
+from windward.surrogate.priors import AMPLITUDES, AmplitudeName, PriorsName
 from windward.surrogate.protocol import NO_START, Start
 from windward.surrogate.scaling import Scaling, Standardize
 from windward.trials.drifts import Unit
@@ -39,19 +40,24 @@ MOST_GIVEN_NOISE = 1e20  # an observation with more says nothing, and its square
 class GaussianProcess:
     """An exact Gaussian process with a constant mean; the surrogate of every method here.
 
-    `kernel` is "squared_exponential" (the default: it factorises over decisions and contexts) or "matern52".
-    `fixed` holds hyper-parameters that are not fitted (one length-scale for all, or one per parameter). `outcome` says
-    how outcomes are scaled before the fit: `Standardize()`, `SoftClip(limit)` against heavy tails, `Unscaled()`.
-    The amplitude is 1 in standardised outcomes, as in BoTorch's default model. `tasks=True` gives each choice of a
-    categorical context a length-scale of its own: choices i and j are then correlated by a_i a_j, a_i = exp(-1 / (4 l_i^2)),
-    the task kernel of rank one plus a diagonal; otherwise all choices are equally alike. `refit` is the share by which the
-    observations must grow before hyper-parameters are searched again; in between, new rows extend the factor. `parts=True`
-    adds a part in the decisions alone and one in the contexts alone to the squared exponential, with fitted shares: what a
-    context does to every decision alike is then no noise, and what a decision does in every context alike is not averaged out.
-    Without contexts it changes nothing. `drift` is for a function that changes with time: f now and f that many trials ago,
-    or that much time ago (a timedelta, or a text such as `"30 days"`), have a correlation of 1 / e. `"learnt"` chooses among
-    never and 100, 50, 25 and 12 trials by what the data say; None says that f stands still. Results older than four times that
-    are left out, and every answer is about the coming trial.
+    `kernel` is "squared_exponential" (the default: it factorises over decisions and contexts) or "matern52". `fixed` holds
+    hyper-parameters that are not fitted (one length-scale for all, or one per parameter). `outcome` says how outcomes are
+    scaled before the fit: `Standardize()`, `SoftClip(limit)` against heavy tails, `Unscaled()`. The amplitude is 1 in
+    standardised outcomes, and length-scales and noise have log-normal priors, as in BoTorch's default model. `tasks=True`
+    gives each choice of a categorical context a length-scale of its own: choices i and j are then correlated by a_i a_j, a_i
+    = exp(-1 / (4 l_i^2)), the task kernel of rank one plus a diagonal; otherwise all choices are equally alike. `refit` is
+    the share by which the observations must grow before hyper-parameters are searched again; in between, new rows extend the
+    factor. `parts=True` adds a part in the decisions alone and one in the contexts alone to the squared exponential, with
+    fitted shares: what a context does to every decision alike is then no noise, and what a decision does in every context
+    alike is not averaged out. Without contexts it changes nothing. `drift` is for a function that changes with time: f now
+    and f that many trials ago, or that much time ago (a timedelta, or a text such as `"30 days"`), have a correlation of 1 /
+    e. `"learnt"` chooses among never and 100, 50, 25 and 12 trials by what the data say; None says that f stands still.
+    Results older than four times that are left out, and every answer is about the coming trial.
+
+    `priors=None` (in TOML `"none"`) leaves the hyper-parameters' priors out: the fit is that of most likelihood, and the
+    shortest length-scale is a third of the usual gap between neighbouring values where that is below the usual 0.025.
+    `amplitude="fitted"` searches the amplitude with the rest. Together they are the textbook's fit, which papers mean by
+    marginal likelihood. With few results it takes noise for shape more easily; so neither is the default.
 
     >>> GaussianProcess(kernel="matern52").kernel
     'matern52'
@@ -64,12 +70,18 @@ class GaussianProcess:
     refit: float = field(default=REFIT, kw_only=True)
     parts: bool = field(default=False, kw_only=True)
     drift: HalfLife = field(default=None, kw_only=True)
+    priors: PriorsName | None = field(default="dimension_scaled", kw_only=True)
+    amplitude: AmplitudeName = field(default="one", kw_only=True)
 
     def __post_init__(self) -> None:
         arguments.choice("GaussianProcess", "kernel", self.kernel, KERNELS)
         arguments.flag("GaussianProcess", "tasks", self.tasks)
         arguments.number("GaussianProcess", "refit", self.refit, low=0.0)
         arguments.flag("GaussianProcess", "parts", self.parts)
+        if isinstance(self.priors, str) and self.priors == "none":  # a TOML file has no null
+            object.__setattr__(self, "priors", None)
+        arguments.choice("GaussianProcess", "priors", self.priors, ("dimension_scaled", None))
+        arguments.choice("GaussianProcess", "amplitude", self.amplitude, AMPLITUDES)
         drift = checked_span("GaussianProcess", "drift", self.drift, "trials", least=1.0)
         object.__setattr__(self, "drift", drift)
         if self.parts and self.kernel != "squared_exponential":
@@ -83,6 +95,10 @@ class GaussianProcess:
             )
         if self.fixed is not None:
             check_hyperparameters(self.fixed)
+            if self.amplitude == "fitted":
+                raise ArgumentError(
+                    'GaussianProcess(fixed=..., amplitude="fitted"): fixed has an amplitude; leave out one of the two.'
+                )
             if self.drift == "learnt":
                 raise ArgumentError(
                     'GaussianProcess(fixed=..., drift="learnt"): a drift is learnt together with the other hyper-parameters; '
@@ -123,8 +139,8 @@ class GaussianProcess:
         if start is not None:
             check_hyperparameters(start)
         if self.drift == "learnt":
-            return self._learnt(data, start)
-        return self._searched(data, self._length, start)
+            return self._learnt(data.learnable, start)
+        return self._searched(data.learnable, self._length, start)
 
     @property
     def _length(self) -> float | None:
@@ -186,7 +202,8 @@ class GaussianProcess:
         if len(data.y) < 2:
             return mode
         warm = start is not None and problem.layout.fits(start)
-        starts = [mode] if warm else [mode, *others]  # a first fit also looks from rougher and smoother functions
+        # A first fit also looks from rougher and smoother functions; without priors every fit does.
+        starts = [mode] if warm and self.priors is not None else [mode, *others]
         if len(data.y) > MANY:  # which hill, some rows tell; how high, only all
             starts = [problem.thinned(MANY).search(starts)]
         return problem.search([start, *starts] if warm and start is not None else starts)
@@ -282,8 +299,10 @@ class GaussianProcess:
         if self.fixed is not None:
             return (posterior,)
         length = posterior.hyperparameters.drift
-        problem = self.likelihood(self._near(data, length), length)
-        return posteriors_at(problem, draws(problem, posterior.hyperparameters, count, generator))
+        near = self._near(data, length)
+        problem = self.likelihood(near, length)
+        learnt = problem if near.told is None else self.likelihood(near.learnable, length)
+        return posteriors_at(problem, draws(learnt, posterior.hyperparameters, count, generator))
 
     def _context_groups(self, data: Dataset) -> tuple[int, ...]:
         """Return which length-scale each context column has; under `tasks` every one-hot column its own."""
@@ -322,6 +341,8 @@ class GaussianProcess:
             data.floor is None and not isinstance(self.fixed, Hyperparameters),
             self.parts and data.x.shape[1] > 0 and data.c.shape[1] > 0,
             None if drift is None or len(data.y) == 0 else Fading.of(data.ages, drift, self._unit),
+            flat=self.priors is None,
+            amplitude=self.amplitude == "fitted",
         )
 
 

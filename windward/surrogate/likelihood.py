@@ -1,12 +1,14 @@
 """The marginal likelihood with its priors, its gradient and its curvature, and the search for its highest point.
 
-    log p(y) = -1/2 r' A^-1 r - 1/2 log|A| - n/2 log 2 pi,   A = K + diag(noise),   r = y - m,   a = A^-1 r
+    log p(y) = -1/2 r' A^-1 r - 1/2 log|A| - n/2 log 2 pi,   A = s K + diag(noise),   r = y - m,   a = A^-1 r
     d log p / d theta_i        = 1/2 tr((a a' - A^-1) A_i),      A_i = dA / d theta_i
     -d2 log p / d theta_i d theta_j  ~  1/2 (A_i a)' A^-1 (A_j a)
 
 The constant mean is profiled: m = 1'A^-1 y / 1'A^-1 1 maximises log p for every theta, so the gradient in theta needs no
 term for it. With dK/d log l_g = -2 k'(s) * s_g, s_g the part of s in group g, the trace over all groups is one product
 of an n x n matrix with the inputs.
+
+The amplitude s is one, or an entry of theta with dA / d log s = A - diag(noise).
 
 The last line is the average information (Gilmour, Thompson and Cullis 1995): for a mean that is held, the mean of the Hessian
 and its expectation, in which the traces of n x n products cancel, but for second derivatives of A. It costs products of n x n
@@ -33,7 +35,7 @@ from windward.surrogate.drift import Fading
 from windward.surrogate.hyperparameters import FARTHEST, Hyperparameters, Inputs
 from windward.surrogate.kernel import KernelName, kernel_slope, kernel_value
 from windward.surrogate.parts import parted, parted_value
-from windward.surrogate.priors import Layout
+from windward.surrogate.priors import FLAT, Layout, least_scales
 
 # A fit stops where no hyper-parameter's gradient exceeds this, or two steps gain less than it, in log likelihood: a
 # thousandth of what would matter. The cap is far above the ten or twenty evaluations it takes.
@@ -75,6 +77,8 @@ class Likelihood:
     centred: bool  # whether the constant mean is profiled or held at zero
     parts: bool = False  # whether the kernel has parts in decisions alone and in contexts alone
     fading: Fading | None = None  # how the function changes with time, and the rows' ages
+    flat: bool = False  # whether there are no priors
+    amplitude: bool = False  # whether the amplitude is fitted
 
     @cached_property
     def parameters(self) -> int:
@@ -105,7 +109,10 @@ class Likelihood:
     @cached_property
     def layout(self) -> Layout:
         """What theta holds."""
-        return Layout(self.parameters, self.parts)
+        if not self.flat:
+            return Layout(self.parameters, self.parts, self.amplitude)
+        least = least_scales(self.inputs_in_units.cpu().numpy(), self._columns, self.parameters)
+        return Layout(self.parameters, self.parts, self.amplitude, least)
 
     def thinned(self, count: int) -> Likelihood:
         """Return the likelihood of `count` of the observations, evenly from first to last."""
@@ -164,12 +171,17 @@ class Likelihood:
         per_column = torch.cat([_pulled(slope, z_, squares_, a) for slope, z_, squares_ in groups], dim=2)
         fitted_noise = noise * self._fitted
         shared = [by @ a for by in by_logit]
+        if self.amplitude:  # (A - noise) a
+            shared.append((residual - noise * a[:, :, 0])[:, :, None])
         pulled = torch.cat([self._gathered(per_column), *shared, fitted_noise[:, :, None] * a], dim=2)  # A_i a
         information = pulled.mT @ (precision @ pulled)
 
         inner = (a * a.mT).sub_(precision)
         by_noise = (inner.diagonal(dim1=1, dim2=2) * fitted_noise).sum(1, keepdim=True)
         by_shares = [(inner * by).sum((1, 2))[:, None] for by in by_logit]
+        if self.amplitude:  # tr(inner A) = r'a - n
+            whole = (residual * a[:, :, 0]).sum(1) - len(self.y)
+            by_shares.append((whole - (inner.diagonal(dim1=1, dim2=2) * noise).sum(1))[:, None])
         by_scale = self._gathered(torch.cat([_traces(inner, slope, z_) for slope, z_, _ in groups], dim=1))
         gradient = torch.cat([by_scale.mul_(-2.0), *(by.mul_(0.5) for by in by_shares), by_noise.mul_(0.5)], dim=1)
         density.masked_fill_(failed != 0, math.nan)
@@ -200,7 +212,17 @@ class Likelihood:
         if self._together is not None:  # a factor of all of them
             for each in (k, *slopes, *by_logit):
                 each.mul_(self._together)
+        if self.amplitude:
+            amplitudes = self._amplitudes(thetas)
+            for each in (k, *slopes, *by_logit):
+                each.mul_(amplitudes)
         return k, slopes, by_logit
+
+    def _amplitudes(self, thetas: Array) -> Tensor:
+        """Return the amplitudes at the rows of `thetas`; `"b 1 1"`."""
+        found = self.layout.amplitudes(thetas)
+        assert found is not None
+        return torch.from_numpy(found).to(self.y)[:, None, None]
 
     @cached_property
     def _together(self) -> Tensor | None:
@@ -209,12 +231,14 @@ class Likelihood:
 
     @property
     def scales(self) -> bool:
-        """Whether all noise is fitted: then the whole covariance has one amplitude."""
-        return bool(self.given_noise.isnan().all())
+        """Whether all noise is fitted, and the amplitude is not: then the whole covariance has one that theta lacks."""
+        return not self.amplitude and bool(self.given_noise.isnan().all())
 
     def moments(self, thetas: Array) -> Moments:
         """Return what the densities at the rows of `thetas` are made of; NaN where A is not positive definite."""
         k = self.values(self._scaled(thetas), self.layout.shares(thetas))
+        if self.amplitude:
+            k = k * self._amplitudes(thetas)
         k.diagonal(dim1=1, dim2=2).add_(self.noise(torch.from_numpy(np.exp(thetas[:, -1:])).to(self.y)))
         factor, failed = torch.linalg.cholesky_ex(k)
         sides = torch.stack([self.y, torch.ones_like(self.y)], dim=1).expand(len(thetas), -1, -1)
@@ -248,9 +272,11 @@ class Likelihood:
         """Return density, gradient and curvature with the priors' parts added."""
         (means, deviations), logarithms = self.layout.priors, self.layout.logarithms
         z = (thetas - means) / deviations
-        constant = np.log(deviations).sum() + 0.5 * math.log(2.0 * math.pi) * (len(self.y) + len(means))
+        told = deviations[np.isfinite(deviations)]
+        constant = np.log(told).sum() + 0.5 * math.log(2.0 * math.pi) * (len(self.y) + len(told))
         density = density - (logarithms * thetas + 0.5 * z * z).sum(1) - constant
-        return density, gradient - logarithms - z / deviations, information + np.diag(deviations**-2.0)
+        bent = np.where(np.isfinite(deviations), deviations, FLAT) ** -2.0
+        return density, gradient - logarithms - z / deviations, information + np.diag(bent)
 
     def search(self, starts: Sequence[Hyperparameters]) -> Hyperparameters:
         """Return the best of bounded BFGS runs from each start."""

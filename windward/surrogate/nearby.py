@@ -9,7 +9,8 @@ A fit takes the most probable hyper-parameters for certain, and with them the me
 A = K + noise at amplitude one, r = y - m with the profiled mean m, and nu = 4: the amplitude has a prior around one in
 standardised outcomes, worth four observations. The mean has a flat prior. theta = (log length-scales, log noise) comes from
 importance draws: a Student distribution around the fit with the fit's curvature, weighted and resampled. Its prior is the
-log-normal of the fit, which as a density of theta has no Jacobian. Where the kernel has parts their logits are in theta too.
+log-normal of the fit, which as a density of theta has no Jacobian. Where the kernel has parts their logits are in theta too,
+and where the amplitude is fitted its logarithm, with a flat prior in place of the one above.
 """
 
 from __future__ import annotations
@@ -183,9 +184,13 @@ def _log_target(problem: Likelihood, thetas: Array, moments: Moments) -> Tensor:
 
 
 def _amplitudes(problem: Likelihood, found: Moments, generator: torch.Generator) -> Tensor:
-    """Return a draw of the amplitude for each theta; one where a noise was given: it is in the outcome's own units."""
+    """Return a draw of the amplitude for each theta, times theta's own; one where a noise was given, in the outcome's units.
+
+    Where the amplitude is fitted it is drawn with theta, and deviations are doubted all the same.
+    """
     if not problem.scales:
-        return torch.ones_like(found.mean)
+        known = bool(problem.given_noise.isnan().all())
+        return torch.full_like(found.mean, DOUBT**2 if known else 1.0)
     shape = torch.full_like(found.mean, 0.5 * (ANCHOR + _freedom(problem)))
     return DOUBT**2 * (ANCHOR + found.quadratic) / (2.0 * torch._standard_gamma(shape, generator=generator))
 

@@ -46,7 +46,7 @@ class Dataset:
     """Observations for a surrogate; `noise` is NaN where it is to be fitted, `floor` set where outcomes are censored.
 
     `changed` is the last event that said anything of each row; ascending, unless outcomes are censored. `ages` are needed by
-    a surrogate whose function changes with time.
+    a surrogate whose function changes with time. `told` says which rows hyper-parameters are learnt from; None: from all.
     """
 
     x: Tensor  # "n d"
@@ -57,12 +57,19 @@ class Dataset:
     floor: float | None = None
     changed: tuple[int, ...] | None = None  # "n"
     ages: Ages | None = None  # "n"
+    told: Tensor | None = None  # "n", true or false
+
+    @property
+    def learnable(self) -> Dataset:
+        """The rows that hyper-parameters are learnt from."""
+        return self if self.told is None else replace(self.at(self.told.nonzero()[:, 0]), told=None)
 
     def to(self, device: torch.device) -> Dataset:
         """Return the same on a device."""
         ages = None if self.ages is None else self.ages.to(device)
         x, c, y, noise = (each.to(device) for each in (self.x, self.c, self.y, self.noise))
-        return replace(self, x=x, c=c, y=y, noise=noise, ages=ages)
+        told = None if self.told is None else self.told.to(device)
+        return replace(self, x=x, c=c, y=y, noise=noise, ages=ages, told=told)
 
     def first(self, count: int) -> Dataset:
         """Return the first rows."""
@@ -73,7 +80,8 @@ class Dataset:
         changed = None if self.changed is None else tuple(self.changed[place] for place in places.tolist())
         ages = None if self.ages is None else self.ages.at(places)
         x, c, y, noise = (each[places] for each in (self.x, self.c, self.y, self.noise))
-        return replace(self, x=x, c=c, y=y, noise=noise, changed=changed, ages=ages)
+        told = None if self.told is None else self.told[places]
+        return replace(self, x=x, c=c, y=y, noise=noise, changed=changed, ages=ages, told=told)
 
 
 @dataclass(frozen=True)
