@@ -116,6 +116,8 @@ METHODS: list[Row] = [
     *quadrature_rows("emp_drbqo", 0.1),
     *quadrature_rows("bqo_ts"),
     *quadrature_rows("bqo_ei"),
+    *quadrature_rows("bqo_ucb"),
+    *numbers("papers.bqo_ucb.width", lambda v: papers.bqo_ucb(KNOWN, width=v), None, -1),
     *quadrature_rows("maximin_bqo_ts", 0.1),
     *quadrature_rows("maximin_bqo_ei", 0.1),
     *quadrature_rows("drbqo_rand_w", 0.1, rule=False),

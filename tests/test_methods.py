@@ -85,6 +85,11 @@ def improvement_of_the_average(query, contexts, p):
     return (mean - best) * norm.cdf((mean - best) / std) + std * norm.pdf((mean - best) / std)
 
 
+def bound_of_the_average(query, contexts, p, width):
+    mean, covariance = posterior(np.full(len(contexts), query), np.asarray(contexts))
+    return p @ mean + width * math.sqrt(p @ covariance @ p)
+
+
 def by_programme(divergence, f, state, radius):
     return worst_value(divergence, f, state.contexts, radius)
 
@@ -182,6 +187,7 @@ METHODS = {
     "emp_drbqo": (papers.emp_drbqo(SAMPLES, 0.5), lambda x, s: by_programme(ww.ChiSquare(), s.sample(x), s, 0.5), 1e-6),
     "bqo_ts": (papers.bqo_ts(SAMPLES), lambda x, s: np.mean(s.sample(x)), 1e-9),
     "bqo_ei": (papers.bqo_ei(SAMPLES), lambda x, s: improvement_of_the_average(x, s.c, s.p), 1e-9),
+    "bqo_ucb": (papers.bqo_ucb(SAMPLES, width=0.8), lambda x, s: bound_of_the_average(x, s.c, s.p, 0.8), 1e-9),
     "maximin_bqo_ts": (papers.maximin_bqo_ts(SAMPLES, 0.5), lambda x, s: np.mean(s.sample(x)), 1e-9),
     "maximin_bqo_ei": (
         papers.maximin_bqo_ei(SAMPLES, 0.5),

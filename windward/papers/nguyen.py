@@ -6,12 +6,13 @@ The paper's 12 initial points are drawn uniformly; here they are Sobol points.
 from __future__ import annotations
 
 from windward.beliefs.beliefs import Belief, ExpectedImprovement, Thompson
+from windward.beliefs.overall import OverallConfidence
 from windward.contexts import Known
 from windward.divergences import ChiSquare
 from windward.objectives.plain import Expected
 from windward.objectives.protocol import Objective
 from windward.objectives.robust import Robust
-from windward.papers.settings import among_evaluated, known, process, published
+from windward.papers.settings import WIDTH, among_evaluated, known, process, published
 from windward.policy import Policy, Report
 from windward.rules.contexts import ContextRule, HighestImprovement, MostUncertain, Uniform
 from windward.search.design import Sobol
@@ -44,6 +45,14 @@ def bqo_ts(samples: Known, *, rule: ContextRule | None = None) -> Policy:
 def bqo_ei(samples: Known, *, rule: ContextRule | None = None) -> Policy:
     """BQO-EI: expected improvement of g(x) = 1/n sum_i f(x, w_i). Nguyen2020, Eqs. 5-6."""
     return _quadrature("bqo_ei", samples, Expected(), ExpectedImprovement(), rule, among_evaluated())
+
+
+def bqo_ucb(samples: Known, *, width: float = WIDTH, rule: ContextRule | None = None) -> Policy:
+    """BQO-UCB: x_t = argmax_x mu_t(x) + `width` sigma_t(x), mean and deviation of g(x) = 1/n sum_i f(x, w_i).
+
+    Nguyen2020, Sec. 4 names GP-UCB with Eqs. 5-6 and prints no width; 1.5 is that of Huang2024.
+    """
+    return _quadrature("bqo_ucb", samples, Expected(), OverallConfidence(width, doubts=0), rule, among_evaluated())
 
 
 def maximin_bqo_ts(samples: Known, radius: float, *, rule: ContextRule | None = None) -> Policy:
