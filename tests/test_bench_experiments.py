@@ -23,6 +23,7 @@ def test_experiments_are_consistent():
             for curve in panel.curves:
                 assert curve.method in found.runs_on(found.case(curve.case)), (found.name, curve)
                 assert (curve.series or panel.metric.name) in recorded, (found.name, curve)
+        assert found.hyperparameters, f"{found.name}: say how its hyper-parameters are found"
         for claim in found.claims:
             labels = {curve.label for curve in panels[claim.panel].curves}
             assert {claim.first, claim.second} <= labels, (found.name, claim)

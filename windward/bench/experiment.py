@@ -21,6 +21,9 @@ from windward.bench.problem import Problem
 from windward.objectives.protocol import Objective
 from windward.policy import Policy
 
+Record: TypeAlias = dict[str, Any]
+"""One run, as JSON data."""
+
 Method: TypeAlias = Callable[[Problem], Policy]
 """From the problem to a policy: what a learner is told of it (its reference, its bounds) may go into the policy."""
 
@@ -124,7 +127,8 @@ class Experiment:
 
     `metrics` are recorded for every run; `panels` say what is shown. `reports` are the objectives by which, after every
     round, one of the evaluated decisions is reported, for metrics of reports. `timing` marks a table of seconds, which is
-    run one process at a time. `own` replaces the study's loop for what is no study.
+    run one process at a time. `own` replaces the study's loop for what is no study. `hyperparameters` says how those of the
+    surrogate are found.
     """
 
     name: str
@@ -143,6 +147,7 @@ class Experiment:
     world: str = ""
     timing: bool = False
     notes: str = ""
+    hyperparameters: str = ""
     own: Callable[[Case, str, int, int], OwnRun] | None = field(default=None)
 
     def __post_init__(self) -> None:
@@ -231,6 +236,3 @@ def check_known(where: str, what: str, names: Iterable[str], known: Iterable[str
             near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
             hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "there is none like it."
             raise ArgumentError(f"{where}: no {what} {name!r}; {hint} Known: {', '.join(known)}. {otherwise}".rstrip())
-
-
-Record: TypeAlias = dict[str, Any]

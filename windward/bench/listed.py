@@ -7,7 +7,6 @@ the same decisions.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,14 +14,14 @@ import torch
 from torch import Tensor
 
 from windward.basics import streams
+from windward.bench import gridded
+from windward.bench.gridded import Points, quick_on_list
 from windward.bench.problem import Problem
 from windward.policy import Policy
 from windward.search.acquisition import Acquisition, Distancing
 from windward.search.choice import best_of
 from windward.search.region import LEAST_DISTANCE, Region
 from windward.space.space import Space
-
-Points = Sequence[Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -61,11 +60,14 @@ class ListedDesign:
         return torch.tensor(self.points[place], dtype=torch.float64)
 
 
-PARTS = (Listed, ListedDesign)
+PARTS = (Listed, ListedDesign, *gridded.PARTS)
 
 
 def among_listed(policy: Policy, problem: Problem) -> Policy:
-    """Return the policy choosing among the problem's decisions alone, where it lists them."""
+    """Return the policy choosing among the problem's decisions alone, where it lists them.
+
+    A process that is not fitted keeps its variances at them from ask to ask (`gridded.py`): every one is looked at each time.
+    """
     if problem.decisions is None:
         return policy
     unit = torch.empty_like(problem.decisions)
@@ -76,4 +78,6 @@ def among_listed(policy: Policy, problem: Problem) -> Policy:
     rounds = policy.design.rounds(problem.space)
     design = ListedDesign(points, None if math.isinf(rounds) else int(rounds))
     apart = policy.maximize.apart if isinstance(policy.maximize, Distancing) else LEAST_DISTANCE
+    quick = quick_on_list(policy.surrogate, points)
+    policy = policy if quick is None else replace(policy, surrogate=quick)
     return replace(policy, maximize=Listed(points, apart), design=design)

@@ -7,6 +7,7 @@
     received_percent    100 (1 - the best value received so far), for accuracies
     summed_contextual   sum over t of max_x f(x, c_t) - f(x_t, c_t), for contexts known before the decision
     reported            g(r_t), r_t the decision reported after round t
+    at_reports          any function of r_t
     best_reported       least g(x*) - g(r_s) of the decisions reported so far (Nguyen2020)
     error_on_test       100 (1 - score on the test data) of the decision reported after each round, or after the last
     seconds             what the suggestions took so far
@@ -152,6 +153,11 @@ def summed_contextual(problem: Problem, trace: Trace) -> Tensor:
 def reported(goal: Goal, report: str) -> Series:
     """Return the objective at the decision reported after each round."""
     return lambda problem, trace: _at_reports(trace, report, lambda decisions: goal.worth(problem, decisions))
+
+
+def at_reports(function: Callable[[Tensor], Tensor], report: str) -> Series:
+    """Return a function of decisions `"t d"` at the decision reported after each round."""
+    return lambda problem, trace: _at_reports(trace, report, function)
 
 
 def best_reported(goal: Goal, report: str) -> Series:

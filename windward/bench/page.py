@@ -16,6 +16,7 @@ from windward.bench.compare import LEVEL, MOST_SEEDS, Difference, Verdict
 from windward.bench.experiment import Experiment, Record
 from windward.bench.experiments import experiments
 from windward.bench.findings import FILE, Findings
+from windward.bench.landscapes import PICTURES
 from windward.bench.provenance import commits, outdated, since
 from windward.bench.summary import IN_WORDS, number, span, table, tally
 from windward.bench.verdicts import Reproduction, reproduction_of
@@ -64,6 +65,10 @@ def write_page(
     lines = [*_opening(reproductions, findings, again, file.name), *_summary(reproductions)]
     for reproduction in reproductions:
         lines += _section(reproduction, findings, folder.relative_to(file.parent))
+        landscape = PICTURES.get(reproduction.experiment.name)
+        if figures and landscape is not None and reproduction.records:
+            folder.mkdir(parents=True, exist_ok=True)
+            landscape(reproduction.records, folder / f"{reproduction.experiment.name}-surface.png")
         if figures and _has_figure(reproduction):
             folder.mkdir(parents=True, exist_ok=True)
             title = f"{reproduction.experiment.source}: mean and one standard error ({_seeds_and_rounds(reproduction)})"
@@ -223,8 +228,12 @@ def _section(reproduction: Reproduction, findings: Findings, pictures: Path) -> 
             *_before(reproduction),
             *_beside(reproduction),
         ]
+        if found.hyperparameters:
+            lines += [f"Hyper-parameters: {found.hyperparameters}", ""]
         if found.notes:
             lines += [found.notes, ""]
+        if found.name in PICTURES:
+            lines += [f"![{found.source}: what is optimised]({pictures.as_posix()}/{found.name}-surface.png)", ""]
         if _has_figure(reproduction):
             lines += [f"![{found.source}]({pictures.as_posix()}/{found.name}.png)", ""]
         lines += [*_claims(reproduction), *_numbers(reproduction)]

@@ -30,12 +30,13 @@ from windward.bench.problems import problem as registered
 from windward.bench.problems.registry import DATA_VARIABLE
 from windward.bench.provenance import commit
 from windward.feedback import Censoring
-from windward.objectives.protocol import Objective
+from windward.objectives.protocol import Objective, Radial
 from windward.policy import Policy
 from windward.space.parameters import Parameter, Value
 from windward.study.ask import versions
 from windward.study.study import Study
 from windward.suggest.prepare import Request, arrived_only, prepare
+from windward.trials.foretold import Forecast
 from windward.trials.records import Suggestion, Trial
 
 # Version of a record's fields; a reader refuses what it does not know.
@@ -133,8 +134,9 @@ def play(
     for turn in range(rounds):
         context, noise, delay = nature.draw(turn)
         given = values_of(problem.space.context, context) if problem.context_first else None
+        coming, radius = foretold_at(problem, policy, turn)
         began = time.perf_counter()
-        suggestion = study.ask(context=given)
+        suggestion = study.ask(context=given if coming is None else coming, radius=radius)
         ask_seconds.append(time.perf_counter() - began)
         if given is None:
             context = _met(study, suggestion, context)
@@ -154,6 +156,17 @@ def play(
         if after is not None:
             after(turn, study)
     return _trace(asked, arrived, ask_seconds, reported), report_seconds
+
+
+def foretold_at(problem: Problem, policy: Policy, turn: int) -> tuple[Forecast | None, float | None]:
+    """Return what the learner is told at the ask of a round: a distribution, and a radius where the objective has one."""
+    if problem.foretold is None:
+        return None, None
+    law, radius = problem.foretold(turn)
+    heavy = law.weights > 0.0
+    rows = [values_of(problem.space.context, row) for row in law.points[heavy]]
+    weights = (law.weights[heavy] / law.weights[heavy].sum()).tolist()
+    return Forecast(rows, weights), radius if isinstance(policy.objective, Radial) else None
 
 
 def _trace(

@@ -37,6 +37,7 @@ class Problem:
     `best` stands for the optimum where a search would take too long. `test` is the score of decisions `"*b d"` on data that
     no value shows, for problems that are judged by it. `drift` gives the truth at a round; `truth` is then that of round 0.
     `noise` is the standard deviation of normal noise, or with `tail`, of Student's with so many degrees of freedom (3 or more).
+    `foretold` gives the distribution and the radius that a learner is told at the ask of a round, in place of a reference.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Problem:
     test: Callable[[Tensor], Tensor] | None = None
     drift: Callable[[int], Contexts] | None = None
     tail: int | None = None
+    foretold: Callable[[int], tuple[Contexts, float]] | None = None
 
     def worth(self, objective: Objective, decisions: Tensor, contexts: Contexts | None = None) -> Tensor:
         """Return the objective at decisions `"*b d"` over `contexts` (left out: the truth); `"*b"`."""

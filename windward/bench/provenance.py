@@ -47,6 +47,11 @@ CHANGES: tuple[Change, ...] = (
         ("huang2024-table1", "micheli2025-table2"),
         ("DRBO-MMD",),
     ),
+    Change(
+        "2026-11-19T20:55",
+        "Verma2022's hyper-parameters have no priors, its fixed delays m = 10, and 100 queries follow the 5 initial points",
+        ("verma2022-synthetic", "verma2022-fig2", "verma2022-fig3", "verma2022-fig4"),
+    ),
 )
 NO_STUDY = ("huang2024-table2",)
 

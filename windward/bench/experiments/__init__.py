@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from windward.bench.experiment import Experiment, check_known
-from windward.bench.experiments import huang, micheli, nguyen, tay, verma
+from windward.bench.experiments import huang, micheli, nguyen, nguyen_tuning, tay, verma
 
 _BY_NAME: dict[str, Experiment] = {
-    found.name: found for module in (huang, micheli, tay, verma, nguyen) for found in module.EXPERIMENTS
+    found.name: found for module in (huang, micheli, tay, verma, nguyen, nguyen_tuning) for found in module.EXPERIMENTS
 }
 
 

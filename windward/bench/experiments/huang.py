@@ -25,7 +25,7 @@ from windward.bench.experiment import (
     Quick,
     panel_per_case,
 )
-from windward.bench.experiments.parts import ahead, level
+from windward.bench.experiments.parts import WITH_PRIORS, ahead, level
 from windward.bench.metrics import CUMULATIVE_REGRET, CUMULATIVE_REWARD, SECONDS, Metric, summed_reward
 from windward.bench.play import world_seed
 from windward.bench.problems.expectations import complicated
@@ -35,6 +35,7 @@ from windward.space.space import Space
 
 WORLD = "huang2024"
 SEEDS = tuple(range(100, 105))
+HYPERPARAMETERS = f"{WITH_PRIORS}. The paper: gamma priors, at every step."
 # With the paper's kernel. Its hyper-parameters have BoTorch's log-normal priors; the paper's had gamma priors.
 FAST: dict[str, Method] = {
     "SBO-KDE": lambda problem: papers.sbo_kde(kernel="matern52"),
@@ -148,6 +149,7 @@ FIGURE_1 = Experiment(
     cases=CASES,
     methods=METHODS,
     seeds=SEEDS,
+    hyperparameters=HYPERPARAMETERS,
     rounds=ROUNDS,
     metrics=METRICS,
     panels=(*_panels(CASES, CURVES), *map(_long, _panels(CASES, CURVES))),
@@ -164,6 +166,7 @@ FIGURE_2 = Experiment(
     cases=(ACKLEY_4,),
     methods=METHODS,
     seeds=SEEDS,
+    hyperparameters=HYPERPARAMETERS,
     rounds=SHOWN,
     metrics=METRICS,
     panels=_panels([ACKLEY_4], CURVES),
@@ -180,6 +183,7 @@ TABLE_1 = Experiment(
     cases=TIMED,
     methods={label: METHODS[CURVES[label]] for label in (*OURS, *OTHERS)},
     seeds=tuple(range(100, 110)),
+    hyperparameters=HYPERPARAMETERS,
     rounds=100,
     metrics=(SECONDS,),
     panels=panel_per_case(TIMED, (*OURS, *OTHERS), SECONDS, (100,)),
@@ -247,6 +251,7 @@ TABLE_2 = Experiment(
     cases=(Case(name="Normal", problem="hartmann-5-1"), Case(name="Complicated", problem="hartmann-complicated")),
     methods={"as drawn": _no_policy, "clipped": _no_policy},  # type: ignore[dict-item]
     seeds=tuple(range(100, 120)),
+    hyperparameters="none: there is no surrogate.",
     rounds=300,
     metrics=(DISTANCE,),
     panels=panel_per_case(

@@ -1,5 +1,7 @@
 """Nguyen2020: DRBQO and its baselines where n samples of the context are given and the simulator's context is chosen.
 
+Cross-validation is in `nguyen_tuning.py`.
+
 Settings of Sec. 6 and App. C: 12 initial points (cross-validation: fewer), n = 10 or 5 samples or folds, rho of the chi-square
 ball, 30 repeats (Table 1: 20). Report points differ from sampled points: after each round one of the evaluated decisions is
 reported by the empirical expectation or by its robust value. BQO and Maximin-BQO sample alike and report differently, as
@@ -8,24 +10,26 @@ do DRBQO and Emp-DRBQO: each pair is one run with both reports.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
+from pathlib import Path
+
+from torch import Tensor
 
 from windward import papers
-from windward.bench.experiment import Case, Claim, Curve, Experiment, Method, Panel, Published, Quick
-from windward.bench.experiments.parts import ahead, told
-from windward.bench.metrics import Goal, Metric, best_reported, error_on_test, reported
+from windward.bench.experiment import Case, Claim, Curve, Experiment, Method, Panel, Quick
+from windward.bench.experiments.parts import WITH_PRIORS, ahead, level, told
+from windward.bench.metrics import Goal, Metric, at_reports, best_reported, reported
 from windward.bench.problem import Problem
+from windward.bench.problems import problem
+from windward.bench.problems.nguyen import expected_logistic
 from windward.divergences import ChiSquare
 from windward.objectives.plain import Expected
 from windward.objectives.protocol import Objective
 from windward.objectives.robust import Robust
-from windward.policy import Policy
-from windward.search.design import Sobol
 
+HYPERPARAMETERS = f"{WITH_PRIORS}. The paper: most marginal likelihood of values scaled to [0, 1], at every step."
 RADII = (0.1, 0.3, 0.5, 1.0, 3.0)
 EXPECTATION = Goal(over="reference")
-CROSS_VALIDATED_RADII = (0.1, 0.3, 0.5, 1.0, 3.0, 5.0)
 
 
 def robust(rho: float) -> Objective:
@@ -48,7 +52,8 @@ def drbqo_name(rho: float) -> str:
     return f"DRBQO {rho:g}"
 
 
-def _drbqo(rho: float) -> Method:
+def drbqo(rho: float) -> Method:
+    """Return DRBQO for a radius."""
     return lambda problem: papers.drbqo(told(problem), rho)
 
 
@@ -56,8 +61,20 @@ BASELINES: dict[str, Method] = {
     "BQO-EI": lambda problem: papers.bqo_ei(told(problem)),
     "BQO-TS": lambda problem: papers.bqo_ts(told(problem)),
 }
-METHODS: dict[str, Method] = {**BASELINES, **{drbqo_name(rho): _drbqo(rho) for rho in RADII}}
+METHODS: dict[str, Method] = {**BASELINES, **{drbqo_name(rho): drbqo(rho) for rho in RADII}}
 LOGISTIC = Case(name="Logistic", problem="logistic")
+
+
+def one_set(seed: int, data: Path | None) -> Problem:
+    """Return the logistic problem with the same ten samples for every seed."""
+    return problem("logistic", seed=ONE_SET)
+
+
+def _from_origin(x: Tensor) -> Tensor:
+    return x.square().sum(-1).sqrt()
+
+
+ONE_SET_CASE = Case(name="One set of samples", problem=one_set)
 REPORTS: dict[str, Objective] = {by(None): Expected(), **{by(rho): robust(rho) for rho in RADII}}
 
 
@@ -106,6 +123,7 @@ FIGURE_3 = Experiment(
     cases=(LOGISTIC,),
     methods=METHODS,
     seeds=tuple(range(30)),
+    hyperparameters=HYPERPARAMETERS,
     rounds=112,
     metrics=(*REGRETS.values(), *EXPECTATIONS.values()),
     reports=REPORTS,
@@ -149,12 +167,75 @@ FIGURE_4 = replace(
     notes="The paper does not print the rho of panel (a): 1 here.",
 )
 
+# The paper shows one set of ten samples, for which the largest empirical expectation is -0.59; this seed's is nearest of
+# the first hundred. At the true optimum, x = 0, it is -0.69, whatever the samples.
+ONE_SET = 71
+STANDARD = ("BQO-EI", "BQO-TS", "BQO-UCB")
+TRUE_VALUE, DISTANCE = (
+    {
+        report: Metric(f"{name} by {report}", label, at_reports(function, report), lower=lower)
+        for report in (by(None), by(1.0))
+    }
+    for name, label, function, lower in (
+        ("true expectation", "true expectation at the report", expected_logistic, False),
+        ("distance", "distance of the report from the true optimum", _from_origin, True),
+    )
+)
+FIGURE_1 = replace(
+    FIGURE_3,
+    name="nguyen2020-fig1",
+    source="Nguyen2020, Fig. 1",
+    shows="Where the reported decisions go on one set of ten samples: to the optimum of their average, or to the true one.",
+    world="nguyen2020-fig1",
+    cases=(ONE_SET_CASE,),
+    methods={
+        **BASELINES,
+        "BQO-UCB": lambda problem: papers.bqo_ucb(told(problem)),
+        drbqo_name(1.0): drbqo(1.0),
+    },
+    metrics=(
+        *(EXPECTATIONS[report] for report in (by(None), by(1.0))),
+        *TRUE_VALUE.values(),
+        *DISTANCE.values(),
+    ),
+    reports={by(None): Expected(), by(1.0): robust(1.0)},
+    panels=tuple(
+        Panel(
+            title=title,
+            metric=metric[by(None)],
+            marks=MARKS,
+            curves=(
+                *(Curve(name, ONE_SET_CASE.name, name) for name in STANDARD),
+                Curve("DRBQO", ONE_SET_CASE.name, drbqo_name(1.0), metric[by(1.0)].name),
+            ),
+        )
+        for title, metric in (
+            ("(a) true expectation", TRUE_VALUE),
+            ("(b) average over the samples", EXPECTATIONS),
+            ("trajectories", DISTANCE),
+        )
+    ),
+    claims=(
+        *ahead(["(a) true expectation"], ["DRBQO"], STANDARD),
+        *ahead(
+            ["(b) average over the samples"],
+            STANDARD[:2],
+            ["DRBQO"],
+            'Sec. 3: "converges to the optimum of the spurious expected objective"',
+        ),
+    ),
+    notes="One set of samples for all repeats, as in the paper, whose set is not printed: the one of a hundred whose "
+    "largest average is nearest to the paper's -0.59. The paper shows one standard baseline and does not say which; BQO-UCB "
+    "is GP-UCB by Eqs. 5 and 6, which it names and does not run. rho is not printed: 1 here.",
+    quick=Quick(2, 24, methods=("BQO-TS", "DRBQO 1")),
+)
+
 RANDOM_W: dict[str, Method] = {
     "BQO-EI": BASELINES["BQO-EI"],
     "BQO-TS": BASELINES["BQO-TS"],
     "BQO-EI-RandW": lambda problem: papers.bqo_ei_rand_w(told(problem)),
     "BQO-TS-RandW": lambda problem: papers.bqo_ts_rand_w(told(problem)),
-    "DRBQO 1": _drbqo(1.0),
+    "DRBQO 1": drbqo(1.0),
     "DRBQO-RandW 1": lambda problem: papers.drbqo_rand_w(told(problem), 1.0),
 }
 HURT = 'Sec. 6: "can hurt the convergence"'
@@ -187,10 +268,21 @@ FIGURE_5 = replace(
     quick=Quick(2, 24, methods=("BQO-TS", "BQO-TS-RandW", "DRBQO 1", "DRBQO-RandW 1")),
 )
 
+# App. C has x in the unit cube and f(x + w): w is added in the function's own units, or there. Hartmann's are the same.
+UNIT = ", w in the unit cube"
 SHIFTED = tuple(
     Case(name=name, problem=problem)
-    for name, problem in {"Beale": "beale", "Eggholder": "eggholder", "Hartmann": "hartmann-6", "Levy": "levy"}.items()
+    for name, problem in {
+        "Beale": "beale",
+        "Eggholder": "eggholder",
+        "Hartmann": "hartmann-6",
+        "Levy": "levy",
+        f"Beale{UNIT}": "beale-unit",
+        f"Eggholder{UNIT}": "eggholder-unit",
+        f"Levy{UNIT}": "levy-unit",
+    }.items()
 )
+EGGS = ("Eggholder", f"Eggholder{UNIT}")
 SHIFTED_REPORTS = {by(None): Expected(), by(1.0): robust(1.0)}
 VALUES = {
     report: Metric(f"robust value by {report}", "robust value", reported(robust_goal(1.0), report), lower=False)
@@ -201,8 +293,9 @@ FIGURE_6 = Experiment(
     source="Nguyen2020, Fig. 6",
     shows="Robust value (rho = 1) at the reported decisions on functions of x + w, ten given samples of w.",
     cases=SHIFTED,
-    methods={**BASELINES, "DRBQO 1": _drbqo(1.0)},
+    methods={**BASELINES, "DRBQO 1": drbqo(1.0)},
     seeds=tuple(range(30)),
+    hyperparameters=HYPERPARAMETERS,
     rounds=112,
     metrics=tuple(VALUES.values()),
     reports=SHIFTED_REPORTS,
@@ -223,122 +316,18 @@ FIGURE_6 = Experiment(
     ),
     claims=(
         *ahead(
-            ["Beale", "Hartmann", "Levy"],
+            ["Beale", "Hartmann", "Levy", f"Beale{UNIT}", f"Levy{UNIT}"],
             ["DRBQO"],
             ["BQO-EI", "BQO-TS", "Maximin-BQO-EI", "Maximin-BQO-TS"],
             'App. C: "higher rho-robust values"',
         ),
-        *ahead(["Eggholder"], ["DRBQO"], ["BQO-TS", "Maximin-BQO-TS"], 'App. C: "outperforms the other algorithms"'),
-        Claim("Eggholder", "DRBQO", "BQO-EI", "level", 'App. C: "compatible with BQO-EI"'),
+        *ahead(EGGS, ["DRBQO"], ["BQO-TS", "Maximin-BQO-TS"], 'App. C: "outperforms the other algorithms"'),
+        *level(EGGS, "DRBQO", "BQO-EI", 'App. C: "compatible with BQO-EI"'),
     ),
+    notes="The paper writes f(x + w) with x in the unit cube. Both readings are shown: w added in the function's own units, "
+    "and w added in the unit cube, where one deviation is as wide as the whole range. For Hartmann they are the same.",
     quick=Quick(2, 24, cases=("Beale", "Levy")),
 )
 
 
-def started(method: Method) -> Method:
-    """Return the method with the initial points of the cross-validation: three for each decision."""
-
-    def policy(problem: Problem) -> Policy:
-        return replace(method(problem), design=Sobol(3 * len(problem.space.decision)))
-
-    return policy
-
-
-FOLDS: dict[str, Method] = {"MTBO": lambda problem: papers.mtbo(told(problem)), **BASELINES}
-FOLD_REPORTS: dict[str, Objective] = {by(None): Expected(), **{by(rho): robust(rho) for rho in CROSS_VALIDATED_RADII}}
-ROUND_ERRORS = {r: Metric(f"test error by {r}", "test error, %", error_on_test(r)) for r in FOLD_REPORTS}
-FINAL_ERRORS = {r: Metric(f"test error by {r}", "test error, %", error_on_test(r, last=True)) for r in FOLD_REPORTS}
-SVM_CASES = (Case(name="Glass", problem="svm-glass"), Case(name="Sonar", problem="svm-sonar"))
-FIGURE_7 = Experiment(
-    name="nguyen2020-fig7",
-    source="Nguyen2020, Fig. 7",
-    shows="Test error of an SVM tuned by five-fold cross-validation (the paper plots accuracy).",
-    cases=SVM_CASES,
-    methods={name: started(method) for name, method in {**FOLDS, "DRBQO 1": _drbqo(1.0)}.items()},
-    seeds=tuple(range(30)),
-    rounds=66,
-    metrics=(ROUND_ERRORS[by(None)], ROUND_ERRORS[by(1.0)]),
-    reports={by(None): Expected(), by(1.0): robust(1.0)},
-    panels=tuple(
-        Panel(
-            title=case.name,
-            metric=ROUND_ERRORS[by(None)],
-            marks=(20, 40, 66),
-            curves=(
-                *(Curve(name, case.name, name) for name in FOLDS),
-                Curve("DRBQO", case.name, "DRBQO 1", ROUND_ERRORS[by(1.0)].name),
-            ),
-        )
-        for case in SVM_CASES
-    ),
-    claims=ahead(
-        [case.name for case in SVM_CASES], ["DRBQO"], list(FOLDS), 'App. C: "DRBQO outperforms the baselines"'
-    ),
-    notes="The paper prints neither rho nor the number of rounds: rho = 1, 6 initial points and 60 rounds here.",
-    quick=Quick(2, 12),
-)
-
-TABLE_CASES = (
-    Case(name="ElasticNet", problem="elastic-net-digits", rounds=66),
-    Case(name="CNN", problem="cnn-cv-digits", rounds=99),
-)
-TABLE_METHODS = {**FOLDS, **{drbqo_name(rho): _drbqo(rho) for rho in CROSS_VALIDATED_RADII}}
-# Mean and standard deviation (Sec. 6) of 20 repeats.
-PUBLISHED_ERRORS = {
-    "MTBO": ((8.576, 0.080), (1.712, 0.263)),
-    "BQO-EI": ((9.166, 0.433), (1.634, 0.157)),
-    "BQO-TS": ((8.625, 0.116), (1.820, 0.227)),
-    "DRBQO 0.1": ((8.450, 0.022), (1.968, 0.310)),
-    "DRBQO 0.3": ((8.505, 0.082), (1.495, 0.106)),
-    "DRBQO 0.5": ((8.515, 0.075), (1.869, 0.232)),
-    "DRBQO 1": ((8.526, 0.065), (1.444, 0.071)),
-    "DRBQO 3": ((8.387, 0.013), (1.374, 0.066)),
-    "DRBQO 5": ((8.380, 0.022), (1.321, 0.061)),
-}
-TABLE_1 = Experiment(
-    name="nguyen2020-table1",
-    source="Nguyen2020, Table 1",
-    shows="Test error of models tuned by ten-fold cross-validation, at the decision reported last.",
-    cases=TABLE_CASES,
-    methods={name: started(method) for name, method in TABLE_METHODS.items()},
-    seeds=tuple(range(20)),
-    rounds=66,
-    metrics=tuple(FINAL_ERRORS.values()),
-    reports=FOLD_REPORTS,
-    panels=tuple(
-        Panel(
-            title=case.name,
-            metric=FINAL_ERRORS[by(None)],
-            marks=(case.rounds or 66,),
-            curves=(
-                *(Curve(name, case.name, name) for name in FOLDS),
-                *(
-                    Curve(drbqo_name(rho), case.name, drbqo_name(rho), FINAL_ERRORS[by(rho)].name)
-                    for rho in CROSS_VALIDATED_RADII
-                ),
-            ),
-        )
-        for case in TABLE_CASES
-    ),
-    claims=ahead(
-        ["ElasticNet", "CNN"],
-        ["DRBQO 1", "DRBQO 3", "DRBQO 5"],
-        list(FOLDS),
-        'Sec. 6: "especially for large values of rho"',
-    ),
-    published=tuple(
-        Published(
-            case.name,
-            name,
-            {case.rounds or 66: values[place][0]},
-            same_data=False,
-            errors={case.rounds or 66: values[place][1] / math.sqrt(20)},
-        )
-        for name, values in PUBLISHED_ERRORS.items()
-        for place, case in enumerate(TABLE_CASES)
-    ),
-    notes="Digits in place of MNIST: the published numbers are for other data.",
-    quick=Quick(2, 10, cases=("ElasticNet",), methods=("MTBO", "BQO-TS", "DRBQO 1")),
-)
-
-EXPERIMENTS = (FIGURE_3, FIGURE_4, FIGURE_5, FIGURE_6, FIGURE_7, TABLE_1)
+EXPERIMENTS = (FIGURE_1, FIGURE_3, FIGURE_4, FIGURE_5, FIGURE_6)

@@ -10,10 +10,17 @@ from windward.basics.errors import ArgumentError
 from windward.bench.experiment import Claim
 from windward.bench.play import values_of
 from windward.bench.problem import Problem
-from windward.contexts import Known
+from windward.contexts import Contexts, Known
 
 # Nodes of a quadrature that weigh less than this are left out of what a learner is told.
 LEAST_WEIGHT = 1e-7
+# Most samples of a forecast at an ask.
+MOST_TOLD = 256
+# How most of the papers' hyper-parameters are found here.
+WITH_PRIORS = (
+    "the most probable ones under BoTorch's log-normal priors, with an amplitude of one in standardised outcomes, searched "
+    "when the observations have grown by 5 %"
+)
 
 
 def ahead(panels: Iterable[str], first: Iterable[str], second: Iterable[str], said: str = "") -> tuple[Claim, ...]:
@@ -31,6 +38,12 @@ def near(panels: Iterable[str], first: str, others: Iterable[str], said: str = "
     """Return the claims that a method is as good as each of the others at least, in each panel."""
     names = tuple(others)
     return tuple(Claim(panel, first, other, "near", said) for panel in panels for other in names)
+
+
+def thinned(contexts: Contexts, count: int = MOST_TOLD) -> Contexts:
+    """Return at most `count` points that stand for many: those of weight, heaviest first, with their weights."""
+    order = contexts.weights.argsort(descending=True)[:count].sort().values
+    return Contexts(contexts.points[order], contexts.weights[order] / contexts.weights[order].sum())
 
 
 def told(problem: Problem, elsewhere: int = 0) -> Known:

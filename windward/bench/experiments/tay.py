@@ -172,6 +172,7 @@ FIGURE_2 = Experiment(
     cases=CASES,
     methods=METHODS,
     seeds=tuple(range(10)),
+    hyperparameters="not fitted, as in the paper: length-scale 0.1, amplitude 1, noise deviation 0.01, mean 0.",
     rounds=INITIAL + ITERATIONS,
     metrics=tuple(METRICS.values()),
     panels=tuple(_first_panel(*setting) for setting in SETTINGS),

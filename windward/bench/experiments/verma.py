@@ -1,11 +1,13 @@
 """Verma2022: results that come late; censored methods against those that ignore or imagine what has not arrived.
 
-Settings of Sec. 6 and App. C: delays Poisson(10) or fixed at 10 asks, patience m = 20, worst value 0, 5 initial points that
-are delayed too, beta_t = B_y = 1, 10 repeats; regret and error are those of the best value *received*. Contextual problems:
-Poisson(3), m = 6, the context known before the decision, the sum of regrets. As in the paper a value of delay d is known at the
-d-th ask after its own, decisions may repeat, and what comes after the patience is not received. Deviations: hyper-parameters
-are searched when the observations have grown by a twentieth (the paper: every ten rounds); the design lasts until a first
-value arrives.
+Settings of Sec. 6 and App. C: delays Poisson(10) with patience m = 20, or fixed at 10 asks with m = 10 (batches of eleven),
+worst value 0, 5 initial points that are delayed too and 100 queries after them, nu_t the sum of m deviations with beta_t = B_y
+= 1, 10 repeats; regret and error are those of the best value *received*. Hyper-parameters have no priors and the amplitude is
+fitted, as the paper's marginal likelihood says; they are learnt from what has arrived. Contextual problems: Poisson(3),
+m = 6, the context known before the decision, the sum of regrets. As in the paper a value of delay d is known at the d-th ask
+after its own, decisions may repeat, and what comes after the patience is not received. Deviations: hyper-parameters are
+searched when the observations have grown by a twentieth (the paper: every ten rounds); the design lasts until a first value
+arrives.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from windward.bench.problem import Problem
 from windward.bench.problems import Fixed, Poisson
 from windward.contexts import Empirical
 from windward.feedback import Ignore
+from windward.papers.settings import TEXTBOOK
 from windward.policy import Policy
 from windward.search.design import Sobol
 from windward.search.multistart import MultiStart
@@ -32,7 +35,14 @@ MEAN, PATIENCE = 10, 20
 UCB = ("GP-UCB", "GP-BUCB", "GP-UCB-SDF")
 THOMPSON = ("asy-TS", "GP-BTS", "GP-TS-SDF")
 SEEDS = tuple(range(10))
-ROUNDS, MARKS = 100, (20, 30, 50, 100)
+INITIAL, QUERIES = 5, (20, 30, 50, 100)
+ROUNDS, MARKS = INITIAL + QUERIES[-1], tuple(INITIAL + queries for queries in QUERIES)
+HYPERPARAMETERS = (
+    "length-scales, amplitude and noise of most marginal likelihood, without priors; a length-scale is a third of the usual "
+    "gap between neighbouring values at least. The paper does not say from which values: here from those that have arrived, "
+    "not from those that count as the worst. They are searched when the observations have grown by 5 %; the paper: every ten "
+    "rounds."
+)
 OTHERWISE = "Otherwise than in the paper the design lasts until a first value arrives, longer than its five points."
 
 
@@ -58,18 +68,40 @@ def repeating(method: Method) -> Method:
 
 def ignoring(problem: Problem) -> Policy:
     """Return GP-UCB on what has arrived, of width 1."""
-    return Policy(context_model=Empirical(), belief=UpperConfidence(1.0), feedback=Ignore(), design=Sobol(5))
+    return Policy(
+        context_model=Empirical(),
+        belief=UpperConfidence(1.0),
+        feedback=Ignore(),
+        design=Sobol(INITIAL),
+        surrogate=TEXTBOOK,
+    )
+
+
+def patience_of(problem: Problem, patience: int) -> int:
+    """Return m: where delays are fixed, what one batch leaves pending; elsewhere `patience`."""
+    delay = problem.delay.delay if isinstance(problem.delay, Sooner) else None
+    return delay.rounds if isinstance(delay, Fixed) else patience
+
+
+def censored_ucb(problem: Problem, m: int) -> Policy:
+    """Return GP-UCB-SDF with m in the paper's count: our patience is one less, see `Sooner`, and nu_t sums m terms."""
+    return papers.gp_ucb_sdf(0.0, m - 1, terms=m, learn_from="arrived", surrogate=TEXTBOOK)
+
+
+def censored_ts(problem: Problem, m: int) -> Policy:
+    """Return GP-TS-SDF in the same way."""
+    return papers.gp_ts_sdf(0.0, m - 1, terms=m, learn_from="arrived", surrogate=TEXTBOOK)
 
 
 def methods(patience: int) -> dict[str, Method]:
-    """Return the six methods, with the patience of the censored ones, in the paper's count: ours is one less, see `Sooner`."""
+    """Return the six methods, with the patience of the censored ones under random delays."""
     published: dict[str, Method] = {
         "GP-UCB": ignoring,
-        "GP-BUCB": lambda problem: papers.gp_bucb(),
-        "GP-UCB-SDF": lambda problem: papers.gp_ucb_sdf(0.0, patience - 1),
-        "asy-TS": lambda problem: papers.asy_ts(),
-        "GP-BTS": lambda problem: papers.gp_bts(),
-        "GP-TS-SDF": lambda problem: papers.gp_ts_sdf(0.0, patience - 1),
+        "GP-BUCB": lambda problem: papers.gp_bucb(surrogate=TEXTBOOK),
+        "GP-UCB-SDF": lambda problem: censored_ucb(problem, patience_of(problem, patience)),
+        "asy-TS": lambda problem: papers.asy_ts(surrogate=TEXTBOOK),
+        "GP-BTS": lambda problem: papers.gp_bts(surrogate=TEXTBOOK),
+        "GP-TS-SDF": lambda problem: censored_ts(problem, patience_of(problem, patience)),
     }
     return {name: repeating(method) for name, method in published.items()}
 
@@ -94,7 +126,7 @@ SYNTHETIC = "gp-1"
 
 
 def _patient(patience: int) -> Method:
-    return repeating(lambda problem: papers.gp_ucb_sdf(0.0, patience - 1))
+    return repeating(lambda problem: censored_ucb(problem, patience))
 
 
 FIGURE_1_METHODS = {**methods(PATIENCE), **{f"GP-UCB-SDF m={m}": _patient(m) for m in (5, 10, 40)}}
@@ -120,6 +152,7 @@ FIGURE_1 = Experiment(
     ),
     methods=FIGURE_1_METHODS,
     seeds=SEEDS,
+    hyperparameters=HYPERPARAMETERS,
     rounds=ROUNDS,
     metrics=(RECEIVED_REGRET,),
     panels=(
@@ -224,6 +257,7 @@ FIGURE_2 = Experiment(
     cases=(*tuning_cases("SVM", "svm-diabetes"), *tuning_cases("CNN", "cnn-digits")),
     methods=methods(PATIENCE),
     seeds=SEEDS,
+    hyperparameters=HYPERPARAMETERS,
     rounds=ROUNDS,
     metrics=(RECEIVED_ERROR,),
     panels=(*tuning_panels("SVM"), *tuning_panels("CNN")),
@@ -244,6 +278,7 @@ FIGURE_3 = Experiment(
     cases=tuning_cases("LR", "lr-breast-cancer"),
     methods=methods(PATIENCE),
     seeds=SEEDS,
+    hyperparameters=HYPERPARAMETERS,
     rounds=ROUNDS,
     metrics=(RECEIVED_ERROR,),
     panels=tuning_panels("LR"),
@@ -263,6 +298,7 @@ FIGURE_4 = Experiment(
     cases=CONTEXTUAL,
     methods=methods(6),
     seeds=SEEDS,
+    hyperparameters=HYPERPARAMETERS,
     rounds=1500,
     metrics=(CONTEXTUAL_REGRET,),
     panels=tuple(

@@ -59,14 +59,33 @@ def moved(name: str, seed: int, width: int, low: float, high: float, function: C
     return sampled(name, seed, decision, ["w"], lambda x, w: -function(x + w))
 
 
+def moved_in_unit(
+    name: str, seed: int, width: int, low: float, high: float, function: Callable[[Tensor], Tensor]
+) -> Problem:
+    """Return -f(x + w) with x in the unit cube and w added there, before both are stretched to the function's own units."""
+    decision: dict[str, Parameter] = {f"x{index + 1}": Real(0, 1) for index in range(width)}
+    return sampled(name, seed, decision, ["w"], lambda x, w: -function(low + (high - low) * (x + w)))
+
+
 @register("beale", seeded=True)
 def _beale(seed: int, data: Data) -> Problem:
     return moved("beale", seed, 2, -4.5, 4.5, functions.beale)
 
 
+@register("beale-unit", seeded=True)
+def _beale_unit(seed: int, data: Data) -> Problem:
+    """The other reading of App. C: w is added to x in the unit cube, where it reaches over the whole range."""
+    return moved_in_unit("beale-unit", seed, 2, -4.5, 4.5, functions.beale)
+
+
 @register("eggholder", seeded=True)
 def _eggholder(seed: int, data: Data) -> Problem:
     return moved("eggholder", seed, 2, -512.0, 512.0, functions.eggholder)
+
+
+@register("eggholder-unit", seeded=True)
+def _eggholder_unit(seed: int, data: Data) -> Problem:
+    return moved_in_unit("eggholder-unit", seed, 2, -512.0, 512.0, functions.eggholder)
 
 
 @register("hartmann-6", seeded=True)
@@ -86,6 +105,22 @@ def _hartmann_6(seed: int, data: Data) -> Problem:
 def _levy(seed: int, data: Data) -> Problem:
     """Levy in two dimensions; the paper does not say how many."""
     return moved("levy", seed, 2, -10.0, 10.0, functions.levy)
+
+
+@register("levy-unit", seeded=True)
+def _levy_unit(seed: int, data: Data) -> Problem:
+    return moved_in_unit("levy-unit", seed, 2, -10.0, 10.0, functions.levy)
+
+
+def expected_logistic(x: Tensor) -> Tensor:
+    """Return the expectation of `logistic` at decisions `"*b 2"` over all w, not the samples alone; `"*b"`.
+
+    x.w is normal with deviation |x|. The function is smooth: 64 nodes are exact to rounding.
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(64)
+    at = x.square().sum(-1, keepdim=True).sqrt() * torch.from_numpy(nodes)
+    found: Tensor = -torch.nn.functional.softplus(at) @ torch.from_numpy(weights / weights.sum())
+    return found
 
 
 def cross_validated(
