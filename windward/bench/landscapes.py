@@ -33,7 +33,7 @@ def micheli_function(records: Sequence[Record], file: Path) -> None:
     decisions, contexts = torch.from_numpy(x)[:, None, None], torch.from_numpy(c)[:, None]
     values = task.value(decisions, contexts).numpy()
     drawn = surface.contourf(x, c, values.T, levels=14, cmap=COLOURS, alpha=0.75)
-    figure.colorbar(drawn, ax=surface, label="value")
+    _scale(figure, drawn, surface, "value")
     assert task.reference is not None
     told = (
         ("told to the learner, N(0.5, 0.1²)", task.reference, BLUE, "solid"),
@@ -70,7 +70,7 @@ def nguyen_surfaces(records: Sequence[Record], file: Path) -> None:
     for axis, (title, values) in zip(axes, surfaces, strict=True):
         at = values.reshape(TICKS, TICKS).numpy()
         drawn = axis.contourf(ladder, ladder, at.T, levels=14, cmap=COLOURS, alpha=0.75)
-        figure.colorbar(drawn, ax=axis)
+        _scale(figure, drawn, axis)
         top = points[int(values.argmax())]
         axis.scatter(*top[:, None], marker="*", s=110, color=GREEN, edgecolors="white", zorder=4, label="its optimum")
         for method, report, colour, dash in paths:
@@ -86,11 +86,12 @@ def nguyen_surfaces(records: Sequence[Record], file: Path) -> None:
 
 def _mean_trail(records: Sequence[Record], method: str, report: str) -> Any:
     """Return the mean over seeds of the decisions reported after each round; `"t 2"`, None where there are none."""
-    rows = [r["reports"][report] for r in records if r["method"] == method and (r.get("reports") or {}).get(report)]
-    if not rows:
+    runs = [record["series"] for record in records if record["method"] == method]
+    if not runs:
         return None
-    shortest = min(len(row) for row in rows)
-    trail = np.array([row[:shortest] for row in rows], dtype=np.float64).mean(0)
+    rounds = min(len(series[f"x1 by {report}"]) for series in runs)
+    every = [[series[f"{axis} by {report}"][:rounds] for axis in ("x1", "x2")] for series in runs]
+    trail = np.array(every, dtype=np.float64).mean(0).T
     return trail[np.isfinite(trail).all(1)]
 
 
@@ -103,6 +104,12 @@ def _figure(columns: int) -> tuple[Any, Any]:
     with rc_context({"font.size": 8.5, "axes.spines.top": False, "axes.spines.right": False}):
         figure = Figure(figsize=(3.7 * columns, 3.4), layout="constrained")
         return figure, figure.subplots(1, columns)
+
+
+def _scale(figure: Any, drawn: Any, axis: Any, label: str = "") -> None:
+    bar = figure.colorbar(drawn, ax=axis)
+    bar.set_label(label, fontsize=8.5)
+    bar.ax.tick_params(labelsize=8.5)
 
 
 def _finish(figure: Any, title: str, file: Path) -> None:

@@ -10,6 +10,7 @@ do DRBQO and Emp-DRBQO: each pair is one run with both reports.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -181,6 +182,18 @@ TRUE_VALUE, DISTANCE = (
         ("distance", "distance of the report from the true optimum", _from_origin, True),
     )
 )
+
+
+def _column(axis: int) -> Callable[[Tensor], Tensor]:
+    return lambda x: x[..., axis]
+
+
+# Where the reported decision lies: for the picture.
+PLACES = tuple(
+    Metric(f"x{axis + 1} by {report}", f"x{axis + 1}", at_reports(_column(axis), report))
+    for report in (by(None), by(1.0))
+    for axis in range(2)
+)
 FIGURE_1 = replace(
     FIGURE_3,
     name="nguyen2020-fig1",
@@ -197,6 +210,7 @@ FIGURE_1 = replace(
         *(EXPECTATIONS[report] for report in (by(None), by(1.0))),
         *TRUE_VALUE.values(),
         *DISTANCE.values(),
+        *PLACES,
     ),
     reports={by(None): Expected(), by(1.0): robust(1.0)},
     panels=tuple(
