@@ -20,6 +20,10 @@ settings.register_profile(
 )
 settings.load_profile("windward")
 
+# One thread for each process that the tests start, their own worker processes among them: more only wait for each other.
+for setting in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(setting, "1")
+
 NUMBERS = itertools.count()
 
 # The files that take longest, by their time on one core: with `--dist loadfile` each goes whole to one process, and a long
