@@ -16,7 +16,8 @@ from windward import plots
 from windward.cli.main import main
 from windward.contexts import Contexts
 from windward.present import records
-from windward.suggest.cells import divided
+from windward.suggest import in_context
+from windward.suggest.cells import Division, divided
 
 SKY = ww.Space(
     {"order": ww.Real(0, 1)},
@@ -115,6 +116,18 @@ def test_values_against_averages_over_the_cell():
         assert cell.value == pytest.approx(float(mean), abs=1e-9) and cell.share == pytest.approx(len(inside) / 6)
         half = 1.645 * float(spread.sqrt())
         assert cell.interval == pytest.approx((float(mean) - half, float(mean) + half), abs=0.1 * half)
+
+
+def test_a_value_lies_in_its_interval_whatever_the_rounding():
+    sky = SKY.context["sky"]
+    division = Division("sky", sky.choices, sky.choices, sky)
+    alike = [torch.full((448, 1), at * 1e59 / 7, dtype=torch.float64) for at in range(1, 30)]
+    assert any(
+        float(values.mean()) != float(values[0]) for values in alike
+    )  # the mean of equal numbers need not be theirs
+    for values in alike:
+        cell = in_context._cell([division], (0,), 1.0, 0, values)
+        assert cell.interval[0] <= cell.value <= cell.interval[1]
 
 
 @pytest.mark.parametrize("names", [None, ["sky"], ["sky", "wind"]])

@@ -23,7 +23,7 @@ from windward.contexts import Contexts
 from windward.objectives.plain import AVERAGE
 from windward.objectives.protocol import Averaging
 from windward.space import Space, Value
-from windward.suggest.assess import INTERVAL, Assessment, Base
+from windward.suggest.assess import INTERVAL, Assessment, Base, central
 from windward.suggest.cells import Division, Part, cell_of_each, divided
 from windward.suggest.unknown import Unknowns, unknowns
 from windward.trials.trials import Trials
@@ -159,7 +159,7 @@ def across_decisions(found: Assessment, name: str, x: Tensor) -> list[tuple[str,
         inside = torch.tensor([each == place for each in places], device=drawn.contexts.weights.device)
         share = float(drawn.contexts.weights[inside].sum())
         if share >= LEAST_SHARE:
-            rows.append((label, share, within(drawn, inside).values(x.to(found.x)).mean(0)))
+            rows.append((label, share, central(within(drawn, inside).values(x.to(found.x)))))
     return rows
 
 
@@ -169,7 +169,7 @@ def _cell(
     where = {one.name: one.where[at] for one, at in zip(divisions, place, strict=True)}
     labels = {one.name: one.labels[at] for one, at in zip(divisions, place, strict=True)}
     levels = torch.tensor(INTERVAL, dtype=values.dtype, device=values.device)
-    means, (low, high) = values.mean(0).tolist(), values.quantile(levels, dim=0).tolist()
+    means, (low, high) = central(values).tolist(), values.quantile(levels, dim=0).tolist()
     beside = (means[1], (low[1], high[1])) if len(means) > 1 else (None, None)
     return ContextCell(where, labels, share, seen, means[0], (low[0], high[0]), *beside)
 
