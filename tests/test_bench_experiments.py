@@ -6,10 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 
 import windward as ww
 from windward.bench import play, runner
 from windward.bench.experiments import experiment, experiments
+from windward.bench.problems import problem
+from windward.bench.problems.nguyen import expected_logistic
 
 DATA = Path(os.environ.get("WINDWARD_DATA", "no-folder-named"))
 
@@ -58,6 +61,60 @@ def test_every_experiment_runs(name):
 
 def _past_the_design(found, case, method):
     """Two rounds more than the design lasts, and than the first late values take."""
-    problem = play.make_problem(case, found.seeds[0], DATA)
-    rounds = int(found.methods[method](problem).design.rounds(problem.space))
-    return rounds + (2 if problem.delay is None else 15)
+    made = play.make_problem(case, found.seeds[0], DATA)
+    rounds = int(found.methods[method](made).design.rounds(made.space))
+    return rounds + (2 if made.delay is None else 15)
+
+
+def test_a_distribution_and_a_radius_come_with_each_ask():
+    found = experiment("micheli2025-fig1")
+    task = play.make_problem(found.case("General setting, told at each ask"), 0, None)
+    wary, plain = (found.methods[name](task) for name in ("WDRBO at asks", "ERBO at asks"))
+    forecast, radius = play.foretold_at(task, wary, 0)
+    values = torch.tensor([sample["c"] for sample in forecast.samples], dtype=torch.float64)
+    weights = torch.tensor(forecast.shares, dtype=torch.float64)
+    mean = float(weights @ values)
+    assert mean == pytest.approx(0.5, abs=1e-3) and radius == 0.1 and len(values) <= 256
+    assert float((weights @ (values - mean).square()).sqrt()) == pytest.approx(0.1, abs=2e-3)
+    assert play.foretold_at(task, plain, 0)[1] is None  # an expectation has no ball
+    assert play.foretold_at(play.make_problem(found.cases[0], 0, None), wary, 0) == (None, None)
+    seen = []
+    play.play(
+        task,
+        wary,
+        11,
+        world="w",
+        case="c",
+        seed=0,
+        after=lambda turn, study: seen.append(study.trials.rows[-1].forecast),
+    )
+    assert len(seen) == 11 and all("c" in each for each in seen)
+
+
+def test_both_readings_of_x_plus_w():
+    own, unit = (problem(name, seed=3) for name in ("beale", "beale-unit"))
+    w = own.truth.points[:3]
+    assert torch.equal(w, unit.truth.points[:3])
+    x = torch.tensor([[0.2, 0.7]], dtype=torch.float64)
+    # At w = 0 both are the function itself; elsewhere w is nine times as long in the unit cube.
+    nothing = torch.zeros(1, 1, dtype=torch.float64)
+    assert torch.allclose(own.value(-4.5 + 9.0 * x, nothing), unit.value(x, nothing))
+    assert torch.allclose(own.value(-4.5 + 9.0 * x, 9.0 * w), unit.value(x, w))
+
+
+def test_the_expected_logistic_is_the_mean_over_many_draws():
+    x = torch.tensor([[0.3, -0.8], [0.0, 0.0]], dtype=torch.float64)
+    w = torch.randn(200_000, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    draws = problem("logistic", seed=0).value(x[:, None, :], w)
+    error = 5.0 * draws.std(1) / len(w) ** 0.5 + 1e-12
+    assert bool(((draws.mean(1) - expected_logistic(x)).abs() <= error).all())
+
+
+def test_fixed_delays_have_the_patience_of_a_batch():
+    found = experiment("verma2022-fig1")
+    for name, m in (("Poisson(10)", 20), ("fixed 10", 10)):
+        policy = found.methods["GP-UCB-SDF"](play.make_problem(found.case(name), 0, None))
+        # A delay is one ask less here than in the paper: see `Sooner`.
+        assert policy.feedback.patience == m - 1 and policy.belief.width.terms == m
+        assert policy.surrogate.priors is None and policy.feedback.learn_from == "arrived"
+    assert found.rounds == 105 and found.panels[2].marks == (25, 35, 55, 105)
