@@ -45,7 +45,7 @@ def by_context(study: Source, *names: str) -> go.Figure:
             made.add_trace(trace, row=row, col=1)
         texts = [_label(cell, name) for cell in cells]
         if numeric and len(cells) > ABREAST:
-            texts = [text.replace(" ", "<br>", 1) for text in texts]
+            texts = ["<br>".join(text.rsplit(" ", 1)) for text in texts]
         labels = [f"{text}<br>{_share(cell)}" for text, cell in zip(texts, cells, strict=True)]
         ticks = {"tickvals": list(range(len(cells))), "ticktext": labels}
         made.update_xaxes(
