@@ -1,12 +1,15 @@
-"""The documentation site from the disk: search without a server and without a network."""
+"""The documentation site: search without a server and without a network, and a gallery that leaves no figure out."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 from service_helpers import chromium
+
+from windward import plots
 
 ROOT = Path(__file__).parents[1]
 SHIM = ROOT / "docs" / "assets" / "iframe-worker.js"
@@ -29,6 +32,20 @@ def test_the_plugin_that_writes_the_index_loads_nothing_from_elsewhere():
     assert "offline" in settings["plugins"] and settings["use_directory_urls"] is False
     named = settings["extra"]["polyfills"]
     assert [ROOT / "docs" / each for each in named] == [SHIM] and "iframe-worker" in named[0]
+
+
+def test_the_gallery_has_every_figure_of_every_study():
+    pictures = ROOT / "docs" / "figures" / "gallery"
+    shown = re.findall(
+        r"!\[([^]]+)\]\(figures/gallery/((\w+)-([\w-]+)\.png)\)", (ROOT / "docs" / "gallery.md").read_text()
+    )
+    studies = {study for _, _, study, _ in shown}
+    assert len(studies) == 5
+    assert {(study, kind) for _, _, study, kind in shown} >= {
+        (study, kind) for study in studies for kind in plots.FIGURES
+    }
+    assert {name for _, name, _, _ in shown} == {path.name for path in pictures.glob("*.png")}
+    assert sum(path.stat().st_size for path in pictures.glob("*.png")) < 3_000_000
 
 
 @pytest.mark.browser
