@@ -49,7 +49,7 @@ class ModelState:
     @property
     def noise(self) -> float:
         """Not known for a model in general."""
-        raise IncompatibleError("MicheliWidth reads the noise of GaussianProcess(); use a number for the width.")
+        raise IncompatibleError("MicheliWidth and VermaWidth read the noise of GaussianProcess(); use a number for the width.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class ModelPosterior:
 
     def log_determinant(self) -> float:
         """Not known for a model in general."""
-        raise IncompatibleError("MicheliWidth reads the covariance of GaussianProcess(); use a number for the width.")
+        raise IncompatibleError("MicheliWidth and VermaWidth read the covariance of GaussianProcess(); use a number.")
 
     def marginals(self, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and standard deviation of f at every decision `"*b d"` and context `"n k"`; `"*b n"` each."""
