@@ -70,7 +70,9 @@ class ModelPosterior:
 
     def log_determinant(self) -> float:
         """Not known for a model in general."""
-        raise IncompatibleError("MicheliWidth and VermaWidth read the covariance of GaussianProcess(); use a number.")
+        raise IncompatibleError(
+            "MicheliWidth and VermaWidth read the covariance of GaussianProcess(); use a number for the width."
+        )
 
     def marginals(self, x: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and standard deviation of f at every decision `"*b d"` and context `"n k"`; `"*b n"` each."""
