@@ -49,7 +49,9 @@ class ModelState:
     @property
     def noise(self) -> float:
         """Not known for a model in general."""
-        raise IncompatibleError("MicheliWidth and VermaWidth read the noise of GaussianProcess(); use a number for the width.")
+        raise IncompatibleError(
+            "MicheliWidth and VermaWidth read the noise of GaussianProcess(); use a number for the width."
+        )
 
 
 @dataclass(frozen=True, eq=False)
