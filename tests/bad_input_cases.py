@@ -179,6 +179,8 @@ HOMES = {
     "report": ww.Report(),
 }
 
+NOT_UNITS = (5, "", " ", " EUR", "a\nb", "x" * 31, "[EUR]", "\ud800", True)
+
 PARTS: list[Row] = [
     *words("Real.low", lambda v: ww.Real(v, 9), *EVERY_NOT_NUMBER, error=SpaceError),
     *numbers("Real.high", lambda v: ww.Real(-9, v), error=SpaceError),
@@ -205,6 +207,31 @@ PARTS: list[Row] = [
     Row("Integer.high", lambda: ww.Integer(3, 3), SpaceError, "Integer(3, 3)"),
     *words("Integer.log", lambda v: ww.Integer(1, 2, log=v), 1, "yes", None, error=SpaceError),
     *words("Integer.outside", lambda v: ww.Integer(outside=v), "drop", None, error=SpaceError),
+    *words(
+        "Real.step",
+        lambda v: ww.Real(0, 9, step=v),
+        "a",
+        True,
+        0.0,
+        -1.0,
+        NAN,
+        PAIR,
+        error=SpaceError,
+    ),
+    Row(
+        "Real.step",
+        lambda: ww.Real(0, 9, step=2),
+        SpaceError,
+        "Real(0, 9, step=2): high must lie a whole number of steps",
+    ),
+    Row("Real.step", lambda: ww.Real(0, 9, step=1e-12), SpaceError, "step=1e-12"),
+    Row("Real.step", lambda: ww.Real(0, step=0.5), SpaceError, "give both bounds"),
+    *words("Integer.step", lambda v: ww.Integer(0, 9, step=v), "a", None, True, 0, -1, 0.5, PAIR, error=SpaceError),
+    *words("Real.unit", lambda v: ww.Real(unit=v), *NOT_UNITS, error=SpaceError),
+    *words("Integer.unit", lambda v: ww.Integer(unit=v), *NOT_UNITS, error=SpaceError),
+    *words("Categorical.unit", lambda v: ww.Categorical([1, 2], unit=v), *NOT_UNITS, error=SpaceError),
+    *words("Maximize.unit", lambda v: ww.Maximize(unit=v), *NOT_UNITS),
+    *words("Minimize.unit", lambda v: ww.Minimize(unit=v), *NOT_UNITS),
     *words("Cyclic.period", ww.Cyclic, "day", None, True, 0, -7, NAN, BEYOND, PAIR, error=SpaceError),
     *words("Cyclic.whole", lambda v: ww.Cyclic(7, whole=v), 1, "yes", None, error=SpaceError),
     Row("Cyclic.whole", lambda: ww.Cyclic(7.5, whole=True), SpaceError, "a whole number >= 2"),

@@ -101,6 +101,15 @@ def some(chance: Random, entries: Any) -> Any:
 # -- spaces ----------------------------------------------------------------------------------------------------------
 
 
+STEPPED = (
+    Real(2.5, 6, step=0.05, unit="EUR"),
+    Real(0, 1, step=0.5),
+    Real(1, 1001, step=10, log=True),
+    Integer(-12, 120, step=12, unit="pieces"),
+    Real(0, 1, step=1 / 3, outside="clip"),
+)
+
+
 def random_space(chance: Random) -> Space:
     """Return a space that must be accepted."""
     names = list(NAMES) + [f"x{i}" for i in range(8)]
@@ -122,6 +131,8 @@ def _parameter(chance: Random, *, free: bool) -> Parameter:
     if free and chance.random() < 0.25:  # a context may lack one bound or both
         low: float | None = None if chance.random() < 0.7 else 1
         return (Integer if kind < 0.4 else Real)(low, None, log=log, outside=outside)  # type: ignore[arg-type]
+    if not free and chance.random() < 0.15:
+        return chance.choice(STEPPED)
     if kind < 0.4:
         whole = (1, 1000) if log else chance.choice(INTEGER_BOUNDS)
         return Integer(*whole, log=log, outside=outside)
@@ -170,6 +181,8 @@ def random_value(chance: Random, parameter: Parameter, *, beyond: bool = False) 
     drawn = min(max(drawn, low), high)
     if isinstance(parameter, Integer):
         drawn = min(max(round(drawn), math.ceil(low)), math.floor(high))
+    if parameter.step not in (None, 1) and not beyond:  # what is fixed must lie on the steps
+        drawn = parameter.from_unit(parameter.to_unit([drawn])[0])
     if beyond:
         step = 1 if isinstance(parameter, Integer) else 0.25 * (high - low)
         moved = high + step if parameter.log or chance.random() < 0.5 else low - step

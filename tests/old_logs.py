@@ -10,7 +10,7 @@ from pathlib import Path
 import windward as ww
 
 FOLDER = Path(__file__).parent / "logs"
-NAMES = sorted(path.stem for path in FOLDER.glob("*.jsonl"))
+NAMES = sorted(path.stem for path in FOLDER.glob("*-v1.jsonl"))
 
 
 def lines(name: str) -> list[dict]:

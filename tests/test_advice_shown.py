@@ -45,7 +45,7 @@ def test_what_nobody_has_tried_comes_right_after_the_decision():
     ],
 )
 def test_each_way_of_being_far_has_a_sentence(beyond, said):
-    assert sentences.warnings(ww.Recommendation({"order": 0.5}, 2.0, (1.0, 3.0), beyond=(beyond,))) == [said]
+    assert sentences.warnings(mixed(), ww.Recommendation({"order": 0.5}, 2.0, (1.0, 3.0), beyond=(beyond,))) == [said]
 
 
 def test_a_category_that_was_never_seen_is_named():
@@ -54,7 +54,7 @@ def test_a_category_that_was_never_seen_is_named():
         study, study.recommend()
     )
     two = ww.Recommendation({"order": 0.5}, 2.0, (1.0, 3.0), unseen={"sky": ("snow", "hail")})
-    assert sentences.warnings(two) == [
+    assert sentences.warnings(study, two) == [
         "sky = snow and sky = hail have not been seen yet, so the value there is a guess."
     ]
 

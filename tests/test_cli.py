@@ -343,3 +343,42 @@ def test_the_example_script_runs_a_whole_study(tmp_path):
     assert len((tmp_path / "trials.csv").read_text().splitlines()) == 15
     assert "What to do now" in (tmp_path / "report.html").read_text()
     assert again.returncode == 1 and "exists already" in again.stderr  # it stops at the first error
+
+
+def test_delete_asks_for_the_name(shop):
+    answer = CliRunner().invoke(main, ["delete", "shop"], input="shp\n")
+    assert answer.exit_code == 1 and "'shp' is not the study's name, 'shop'; nothing was deleted." in answer.output
+    assert "This deletes 'shop' for good: 0 told" in answer.output and "shop" in run("status").output
+    assert run("delete", "shop", "--yes", "no").exit_code == 1
+    assert CliRunner().invoke(main, ["delete", "shop"], input="\n").exit_code == 1
+    answer = CliRunner().invoke(main, ["delete", "shop"], input="shop\n")
+    assert answer.exit_code == 0 and answer.output.endswith("Deleted 'shop'.\n")
+    assert run("delete", "shop", "--yes", "shop").exit_code == 1  # it is gone
+    assert "shop" not in run("status").output
+
+
+def test_whatif_says_what_another_decision_would_be_worth(shop):
+    for place, order in enumerate((-0.5, 0.1, 0.8, 0.3)):
+        assert run("ask", "shop", "--fix", f"order={order}").exit_code == 0
+        assert run("tell", "shop", str(place), str(-((order - 0.2) ** 2)), "-c", f"demand={place}").exit_code == 0
+    best = data("recommend", "shop")["decision"]["shelf"]
+    said = run("whatif", "shop", "order=0.5").output
+    assert (
+        said.startswith(f"This is what order 0.5 and shelf {best} would be worth.\n")
+        and "Its estimated value is " in said
+    )
+    assert data("whatif", "shop", "order=-0.5", "shelf=top")["decision"] == {"order": -0.5, "shelf": "top"}
+    assert "unknown decision 'ordr'" in run("whatif", "shop", "ordr=55").output
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_and_names(shop, shell, monkeypatch):
+    monkeypatch.setenv("_WINDWARD_COMPLETE", f"{shell}_source")
+    assert "_WINDWARD_COMPLETE" in CliRunner().invoke(main, prog_name="windward").output
+    monkeypatch.setenv("_WINDWARD_COMPLETE", f"{shell}_complete")
+    for words, there in (("windward reco", "recommend"), ("windward recommend sh", "shop")):
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(words.count(" ")) if shell != "fish" else words.split(" ")[-1])
+        assert there in CliRunner().invoke(main, prog_name="windward").output, words
+    monkeypatch.setenv("WINDWARD_JOURNAL", "sqlite:////nowhere/at/all.db")
+    assert CliRunner().invoke(main, prog_name="windward").output.strip() == ""  # a shell shows no errors

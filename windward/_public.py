@@ -44,6 +44,7 @@ from windward.search.multistart import MultiStart
 from windward.search.near import NearBest
 from windward.space.cyclic import Calendar, Cyclic, calendar
 from windward.space.linear import Linear
+from windward.space.outcomes import Maximize, Minimize
 from windward.space.parameters import Categorical, Integer, Real
 from windward.space.space import Space
 from windward.study.study import Study
@@ -120,12 +121,14 @@ __all__ = [
     "Limits",
     "Linear",
     "LipschitzRobust",
+    "Maximize",
     "MeanRisk",
     "MeanVariance",
     "MemoryJournal",
     "MicheliRate",
     "MicheliWidth",
     "MidpointRobust",
+    "Minimize",
     "Minimum",
     "MissingData",
     "MissingDependency",

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from windward.basics import arguments, budget, streams
+from windward.basics import arguments, budget, cards, streams
 from windward.basics.errors import ArgumentError, IncompatibleError
 from windward.basics.speech import shown
 from windward.beliefs.beliefs import Belief, Reported, UpperConfidence
@@ -72,6 +72,21 @@ class Report:
         return self if self.objective is None else replace(self, objective=_turned(self.objective, sign))
 
 
+# What each part of a policy is for, for people.
+FOR = {
+    "context_model": "how contexts are expected to come",
+    "objective": "what a good decision is",
+    "belief": "how the model stands in for what is unknown",
+    "feedback": "what to do about results that are late",
+    "context_rule": "which context is evaluated",
+    "surrogate": "the model",
+    "maximize": "how decisions are searched",
+    "design": "the first decisions",
+    "guard": "what may not be asked",
+    "report": "what is recommended",
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Policy:
     """One choice of each part; build it from parts, or take a published one from `windward.papers`."""
@@ -96,6 +111,11 @@ class Policy:
                 f"Policy(context_model={shown(self.context_model)}, context_rule={shown(self.context_rule)}): without contexts "
                 "there is none to choose; use context_rule=Nature()."
             )
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: each part, with what it is for."""
+        rows = [(FOR[name], shown(getattr(self, name))) for name in self.__dataclass_fields__]
+        return cards.card("Policy", cards.pairs(rows))
 
     @property
     def reported(self) -> Objective:

@@ -1,9 +1,10 @@
 """Parts to JSON and back.
 
 A part is a frozen dataclass; it becomes `{"part": its class name, field: value, ...}` with every field, so that a later
-default changes nothing that was written. What is read may leave fields out: they are then at their defaults. Names are
-resolved against a table the caller passes, then against the parts that installed packages offer (`plugins.py`). Nothing is
-imported because a document from a database or a request says where it is.
+default changes nothing that was written. Only a field marked `LATER`, one that came after logs were written, is left out where
+it is at its default, which then never changes: what does not use it is written as before. What is read may leave fields out:
+they are then at their defaults. Names are resolved against a table the caller passes, then against the parts that installed
+packages offer (`plugins.py`). Nothing is imported because a document from a database or a request says where it is.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ def encode(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         body: dict[str, Any] = {"part": type(value).__name__}
         for field in dataclasses.fields(value):
-            body[field.name] = encode(getattr(value, field.name))
+            entry = getattr(value, field.name)
+            if not (field.metadata.get("later") and entry == field.default):
+                body[field.name] = encode(entry)
         return body
     if isinstance(value, float) and not math.isfinite(value):
         raise ArgumentError(f"{value!r} cannot be written as JSON; use finite numbers.")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
+from typing import Any
 
 
 def and_list(words: Sequence[str]) -> str:
@@ -26,6 +29,81 @@ def number(value: object) -> str:
     digits = max(0, 3 - math.floor(math.log10(abs(value))))
     text = f"{value:.{min(digits, 7)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+# A step of more digits after the point is no step that a person chose, such as a third: its values are written like any number.
+MOST_DIGITS = 9
+# Of a step: a value that lies farther than this from its steps is not on one.
+OFF_STEP = 1e-6
+
+
+def digits_of(step: float) -> int | None:
+    """Return how many digits after the point the multiples of a step have; None where they have too many to write.
+
+    >>> digits_of(0.05), digits_of(24), digits_of(1 / 3)
+    (2, 0, None)
+    """
+    exponent = Decimal(repr(step)).normalize().as_tuple().exponent
+    digits = max(0, -exponent) if isinstance(exponent, int) else 0
+    return digits if digits <= MOST_DIGITS else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Measure:
+    """How the numbers of one quantity are written: in which unit, and in which steps, which decide the digits.
+
+    >>> price = Measure("EUR", 0.05)
+    >>> price.text(2.5), price.span(2.5, 3), price.text(3.333)
+    ('2.50 EUR', '2.50 to 3.00 EUR', '3.333 EUR')
+    """
+
+    unit: str | None = None
+    step: float | None = None
+
+    def bare(self, value: object) -> str:
+        """Return a number without its unit; anything else as its text."""
+        if isinstance(value, bool) or not isinstance(value, int | float) or not self.step or not math.isfinite(value):
+            return number(value)
+        digits = digits_of(self.step)
+        if (
+            digits is None or abs(value - round(value, digits)) > OFF_STEP * self.step
+        ):  # what was done between the steps
+            return number(value)
+        return f"{round(value, digits) + 0.0:.{digits}f}"  # plus 0: no minus zero
+
+    def text(self, value: object) -> str:
+        """Return a number with its unit; anything else as its text."""
+        return self.bare(value) if isinstance(value, bool | str) or value is None else self.with_unit(self.bare(value))
+
+    def with_unit(self, text: str) -> str:
+        """Return a text followed by the unit, where there is one."""
+        return text if self.unit is None else f"{text} {self.unit}"
+
+    def span(self, low: object, high: object, between: str = "to") -> str:
+        """Return two numbers, the unit after the second alone."""
+        return f"{self.bare(low)} {between} {self.text(high)}"
+
+    def headed(self, name: str) -> str:
+        """Return a heading or the title of an axis: the name, with the unit in brackets.
+
+        >>> Measure("EUR").headed("price")
+        'price [EUR]'
+        """
+        return name if self.unit is None else f"{name} [{self.unit}]"
+
+
+def written(part: Any) -> str:
+    """Return a part as it is written in Python, without the fields marked `LATER` that are at their defaults."""
+    shown_fields = [
+        f"{field.name}={getattr(part, field.name)!r}"
+        for field in dataclasses.fields(part)
+        if not (field.metadata.get("later") and getattr(part, field.name) == field.default)
+    ]
+    return f"{type(part).__name__}({', '.join(shown_fields)})"
+
+
+# Of a field that came after logs were written: it goes into a log only where it says something.
+LATER = {"later": True}
 
 
 def percent(share: float) -> str:

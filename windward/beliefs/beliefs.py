@@ -131,7 +131,9 @@ class Thompson:
 
 @dataclass(frozen=True)
 class ExpectedImprovement:
-    """Expected improvement of the quadrature g(x) = sum_i p_i f(x, c_i), whose posterior is normal (Nguyen2020, Eqs. 5-6).
+    """Greed with doubt: by how much the average is expected to beat the best so far.
+
+    Expected improvement of the quadrature g(x) = sum_i p_i f(x, c_i), whose posterior is normal (Nguyen2020, Eqs. 5-6).
 
     The incumbent is the best mean of g over the decisions evaluated so far. It goes with `Expected()` alone.
     """

@@ -43,7 +43,10 @@ AnyWidth: TypeAlias = float | Width
 
 @dataclass(frozen=True)
 class HuangWidth:
-    """sqrt(beta_t) of Huang2024, Theorem 1; t counts trials, `constant` is the paper's product a b r."""
+    """A width that grows slowly with the trials, as a theorem asks: sqrt(beta_t) of Huang2024, Theorem 1.
+
+    t counts trials, `constant` is the paper's product a b r.
+    """
 
     decisions: int
     constant: float = 1.0
@@ -63,7 +66,9 @@ class HuangWidth:
 
 @dataclass(frozen=True)
 class MicheliWidth:
-    """beta_t of Micheli2025, Eq. 7: `bound` of the function's norm, sub-Gaussian `noise`, failure probability `risk`.
+    """A width that holds the function with probability 1 - `risk`, as a theorem asks: beta_t of Micheli2025, Eq. 7.
+
+    `bound` is one of the function's norm, `noise` its sub-Gaussian noise.
 
     lambda is the noise variance of the fitted process; function and noise are in standardised outcomes.
     """
@@ -88,7 +93,7 @@ class MicheliWidth:
 
 @dataclass(frozen=True)
 class VermaWidth:
-    """beta_t of Verma2022, Theorem 1.
+    """A width that grows with what has been learnt, as a theorem asks: beta_t of Verma2022, Theorem 1.
 
     `bound` is of the function's norm, `noise` sub-Gaussian, `most` what a value can be, `risk` the probability of failure.
 
@@ -126,7 +131,9 @@ def information_gain(situation: Situation) -> float:
 
 @dataclass(frozen=True)
 class DelayedWidth:
-    """nu_t = bound * sum over the patience window of sigma(x_s) + base, sigma in standardised outcomes (Verma2022).
+    """A width that grows with what is still on the way: for late values that count as the worst meanwhile.
+
+    nu_t = bound * sum over the patience window of sigma(x_s) + base, sigma in standardised outcomes (Verma2022).
 
     `base` is a number or a width of theory. `terms` is how many decisions asked last are summed; None: those of the window.
     """

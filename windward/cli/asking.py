@@ -6,6 +6,7 @@ import click
 
 from windward.cli.common import (
     NEGATIVE_NUMBERS,
+    STUDY_NAME,
     echo_json,
     journal_option,
     json_option,
@@ -24,8 +25,38 @@ context_option = pairs_option(
 at_option = when_option("The time it will be, by which contexts of the calendar are known; left out, any time:")
 
 
+@click.command(short_help="Say what another decision would be worth.", context_settings=NEGATIVE_NUMBERS)
+@click.argument("study", type=STUDY_NAME)
+@click.argument("decision", nargs=-1, required=True, metavar="NAME=VALUE...")
+@context_option
+@at_option
+@journal_option
+@json_option
+def whatif(
+    study: str, decision: tuple[str, ...], context: tuple[str, ...], when: str | None, journal: str, as_json: bool
+) -> None:
+    """Say what another decision would be worth; what is left out of it is as recommended.
+
+    \b
+    Example: windward whatif shop order=55
+    """
+    from windward.present import records
+
+    one = opened(study, journal)
+    known, at = typed("context", one.space.context, context), time_typed("--when", one.space, when)
+    chosen = typed("decision", one.space.decision, decision) or {}
+    if any(name not in chosen for name in one.space.decision):
+        chosen = {**one.recommend(context=known, when=at).decision, **chosen}
+    found = one.assess(chosen, context=known, when=at)
+    if as_json:
+        echo_json(records.recommendation(found))
+        return
+    for line in found.sentences:
+        say(line)
+
+
 @click.command("by-context", short_help="Say what it is worth on each kind of day.", context_settings=NEGATIVE_NUMBERS)
-@click.argument("study")
+@click.argument("study", type=STUDY_NAME)
 @pairs_option("--decision", "-d", "decision", "A decision, whole; left out, the recommended one. May be repeated.")
 @click.option("--over", multiple=True, metavar="NAME", help="A context to look at; twice for two together.")
 @context_option
@@ -46,7 +77,7 @@ def by_context(
     \b
     Example: windward by-context shop --over weather
     """
-    from windward.basics.speech import number, percent
+    from windward.basics.speech import percent
     from windward.present import records
 
     one = opened(study, journal)
@@ -60,17 +91,17 @@ def by_context(
         echo_json(records.by_context(found))
         return
     say(found.sentences[0])
-    beside = found.status_quo is not None
+    beside, value, bare = found.status_quo is not None, found.outcome.head, found.outcome.measure.bare
     print_table(
-        ["when", "how often", "seen", "value", "90 % from", "to", *(["status quo"] if beside else [])],
+        ["when", "how often", "seen", value, "90 % from", "to", *(["status quo"] if beside else [])],
         [
             [
                 cell.words,
                 percent(cell.share) if cell.share >= 0.01 else "below 1 %",
                 cell.seen,
-                number(cell.value),
-                *(number(end) for end in cell.interval),
-                *([number(cell.status_quo)] if beside else []),
+                bare(cell.value),
+                *(bare(end) for end in cell.interval),
+                *([bare(cell.status_quo)] if beside else []),
             ]
             for cell in found.cells
         ],
@@ -81,7 +112,7 @@ def by_context(
 
 
 @click.command(short_help="Say what matters.")
-@click.argument("study")
+@click.argument("study", type=STUDY_NAME)
 @context_option
 @at_option
 @journal_option

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from windward.basics.errors import ArgumentError, SpaceError
 from windward.basics.speech import shown
@@ -27,6 +29,26 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 DEFAULT_JOURNAL = "sqlite:///windward.db"
 # A negative value is no option: `windward tell shop 3 -1.5`.
 NEGATIVE_NUMBERS = {"ignore_unknown_options": True}
+
+
+class StudyName(click.ParamType[str]):
+    """The name of a study; a shell that completes it is given the names in the journal."""
+
+    name = "study"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the names that begin so; none where the journal cannot be read: a shell shows no errors."""
+        from windward.basics.errors import WindwardError
+        from windward.journal import studies
+
+        url = ctx.params.get("journal") or os.environ.get("WINDWARD_JOURNAL") or DEFAULT_JOURNAL
+        try:
+            return [CompletionItem(name) for name in studies(url) if name.startswith(incomplete)]
+        except WindwardError:
+            return []
+
+
+STUDY_NAME = StudyName()
 
 
 def journal_option(function: Function) -> Function:
@@ -132,8 +154,16 @@ def typed(role: str, parameters: Mapping[str, Parameter], pairs: Sequence[str]) 
             raise SpaceError(f"{pair!r}: unknown {role} {name!r}; the study has {known}.")
         if name in values:
             raise SpaceError(f"{pair!r}: {name!r} is given twice.")
-        values[name] = parameters[name].read(f"{role} {name!r}", text)
+        values[name] = parameters[name].read(f"{role} {name!r}", without_unit(parameters[name], text))
     return values or None
+
+
+def without_unit(parameter: Parameter, text: str) -> str:
+    """Return a typed text without the unit after it, as it is printed: `2.50 EUR` is 2.50."""
+    from windward.space.outcomes import measure_of
+
+    unit = measure_of(parameter).unit
+    return text if unit is None else text.strip().removesuffix(unit).strip()
 
 
 def echo_json(data: object) -> None:
@@ -158,9 +188,16 @@ def cell(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else printable(value)
 
 
-def listed(values: Mapping[str, object]) -> str:
-    """Return values as `name=value` texts that can be typed again."""
-    return "  ".join(f"{printable(name)}={cell(value)}" for name, value in values.items())
+def bare(space: Space, name: str, value: object) -> str:
+    """Return a value of a decision or a context for a table whose headings have the units."""
+    measure = space.measure(name)
+    return cell(value) if value is None or measure.step is None else printable(measure.bare(value))
+
+
+def listed(values: Mapping[str, object], space: Space) -> str:
+    """Return values as `name=value` texts that can be typed again, with their units."""
+    said = {name: space.measure(name).with_unit(bare(space, name, value)) for name, value in values.items()}
+    return "  ".join(f"{printable(name)}={printable(text)}" for name, text in said.items())
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]], *, left: Sequence[str] = ()) -> None:

@@ -8,6 +8,7 @@ import click
 
 from windward.cli.common import (
     NEGATIVE_NUMBERS,
+    STUDY_NAME,
     awaited,
     echo_json,
     forecast_option,
@@ -28,7 +29,7 @@ at_option = when_option("The time it will be, by which contexts of the calendar 
 
 
 @click.command(short_help="Say what to do now.")
-@click.argument("study")
+@click.argument("study", type=STUDY_NAME)
 @context_option
 @forecast_option
 @at_option
@@ -54,7 +55,7 @@ def recommend(
 
 
 @click.command(short_help="Set two decisions side by side.", context_settings=NEGATIVE_NUMBERS)
-@click.argument("study")
+@click.argument("study", type=STUDY_NAME)
 @pairs_option("--first", None, "first", "The first decision, whole; left out, the status quo. May be repeated.")
 @pairs_option("--second", None, "second", "The second decision, whole; left out, the recommended one. May be repeated.")
 @context_option
@@ -92,7 +93,7 @@ def compare(
 
 
 @click.command(short_help="Say whether the search can stop.", context_settings=NEGATIVE_NUMBERS)
-@click.argument("study")
+@click.argument("study", type=STUDY_NAME)
 @click.option("--delta", type=float, help="A difference that does not matter, in the units of the value.")
 @context_option
 @at_option
@@ -113,15 +114,16 @@ def settled(
 
     one = opened(study, journal)
     typed_context, at = typed("context", one.space.context, context), time_typed("--when", one.space, when)
-    found = records.settled(one.snapshot(), delta, coming_at("settled", one.space, typed_context, at))
+    seen = one.snapshot()
+    found = records.settled(seen, delta, coming_at("settled", one.space, typed_context, at))
     if as_json:
         echo_json(found)
     else:
-        say(sentences.settled(found["delta"], found["probability"]))
+        say(sentences.settled(found["delta"], found["probability"], seen.outcome))
 
 
 @click.command(short_help="Say whether the model can be trusted.")
-@click.argument("study")
+@click.argument("study", type=STUDY_NAME)
 @journal_option
 @json_option
 def check(study: str, journal: str, as_json: bool) -> None:
@@ -141,7 +143,7 @@ def check(study: str, journal: str, as_json: bool) -> None:
 
 
 @click.command(short_help="Write a report to read, one HTML file.")
-@click.argument("study")
+@click.argument("study", type=STUDY_NAME)
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), default="report.html", show_default=True
 )

@@ -11,7 +11,7 @@ import click
 
 from windward.basics.errors import ArgumentError
 from windward.basics.speech import counted
-from windward.cli.common import echo_json, journal_option, json_option, opened_log, print_table, say
+from windward.cli.common import STUDY_NAME, echo_json, journal_option, json_option, opened_log, print_table, say
 
 if TYPE_CHECKING:
     from windward.space.space import Space
@@ -24,7 +24,7 @@ SHOWN, MOST_NOTES = 5, 10
 
 
 @click.command("import", short_help="Add history from a CSV file.")
-@click.argument("study")
+@click.argument("study", type=STUDY_NAME)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--column",
@@ -71,7 +71,7 @@ def import_history(
     from windward.trials.history_file import Said
 
     log = opened_log(study, journal)
-    found = _read(file, log.space, Said(_pairs(file, renamed), ignore, date))
+    found = _read(file, log.space, Said(_pairs(file, renamed), ignore, date, log.history.told))
     if preview:
         _show(log, file, found, again, as_json)
         return

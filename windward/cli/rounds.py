@@ -10,6 +10,7 @@ import click
 
 from windward.cli.common import (
     NEGATIVE_NUMBERS,
+    STUDY_NAME,
     awaited,
     cell,
     echo_json,
@@ -41,7 +42,7 @@ key_option = click.option("--key", help="Idempotency key: the same call again wi
 
 
 @click.command(short_help="Get the next decision to try.")
-@click.argument("study")
+@click.argument("study", type=STUDY_NAME)
 @context_option
 @forecast_option
 @pairs_option("--fix", "-f", "fix", "A decision that is not free; may be repeated.")
@@ -70,7 +71,6 @@ def ask(
     Example: windward ask shop --context weekday=monday
     """
     from windward.present import records
-    from windward.present.reasons import because
 
     one = opened(study, journal)
     found = one.ask(
@@ -83,15 +83,15 @@ def ask(
     if as_json:
         echo_json(records.suggestion(found))
         return
-    say(f"Trial {found.id}: {listed(found.decision)}")
+    say(f"Trial {found.id}: {listed(found.decision, one.space)}")
     if found.context:
-        say(f"  with context {listed(found.context)}")
-    for line in because(found, one.status_quo):
+        say(f"  with context {listed(found.context, one.space)}")
+    for line in found.sentences:
         say(f"  {line}")
 
 
 @click.command(short_help="Say what a trial's context is.", context_settings=NEGATIVE_NUMBERS)
-@click.argument("study")
+@click.argument("study", type=STUDY_NAME)
 @click.argument("id", type=int)
 @click.argument("context", nargs=-1, required=True, metavar="NAME=VALUE...")
 @journal_option
@@ -106,11 +106,11 @@ def reveal(study: str, id: int, context: tuple[str, ...], journal: str, as_json:
 
     log = opened_log(study, journal)
     telling.reveal(log, id, typed("context", log.space.context, context) or {})
-    _done(id, f"context {listed(log.trials[id].context)}", log, as_json)
+    _done(id, f"context {listed(log.trials[id].context, log.space)}", log, as_json)
 
 
 @click.command(short_help="Say what a trial's value is.", context_settings=NEGATIVE_NUMBERS)
-@click.argument("study")
+@click.argument("study", type=STUDY_NAME)
 @click.argument("id", type=int)
 @click.argument("value", type=float)
 @context_option
@@ -149,7 +149,7 @@ def tell(
         key=key,
     )
     telling.tell(log, told)
-    _done(id, f"value {cell(value)}", log, as_json)
+    _done(id, _value(log, value), log, as_json)
     missing = records.missing_context(log.trials, id)
     if missing and not as_json:
         waits = " ".join(f"{name}=VALUE" for name in missing)
@@ -157,7 +157,7 @@ def tell(
 
 
 @click.command(short_help="Give a pending trial up.")
-@click.argument("study")
+@click.argument("study", type=STUDY_NAME)
 @click.argument("id", type=int)
 @click.argument("reason")
 @journal_option
@@ -181,12 +181,13 @@ def lose(study: str, id: int, reason: str, journal: str, as_json: bool) -> None:
     aside = log.trials[id].set_aside
     if aside is not None and not as_json:
         missing = " ".join(f"{name}=VALUE" for name in log.space.context if name not in log.trials[id].context)
-        say(f"  Its value, {cell(aside)}, is set aside. It counts again once its context is known:")
+        told = log.history.told.measure.with_unit(cell(aside))
+        say(f"  Its {log.history.outcome}, {told}, is set aside. It counts again once its context is known:")
         say(f"  windward reveal {shlex.quote(study)} {id} {missing}")
 
 
 @click.command(short_help="Correct what was told or revealed.", context_settings=NEGATIVE_NUMBERS)
-@click.argument("study")
+@click.argument("study", type=STUDY_NAME)
 @click.argument("id", type=int)
 @click.option("--value", type=float, help="The right value.")
 @context_option
@@ -229,7 +230,7 @@ def amend(
 
 
 @click.command(short_help="Write down what to remember of a trial.")
-@click.argument("study")
+@click.argument("study", type=STUDY_NAME)
 @click.argument("id", type=int)
 @click.argument("text", required=False)
 @click.option("--tag", "tags", multiple=True, help="A word to find it by, in place of those it has; may be repeated.")
@@ -265,3 +266,8 @@ def _done(id: int, what: str, log: Log, as_json: bool) -> None:
         echo_json(records.trial(log.trials[id], utc_now()))
     else:
         say(f"Trial {id}: {what}")
+
+
+def _value(log: Log, value: float) -> str:
+    """Return what was told, with its name and its unit."""
+    return f"{log.history.outcome} {log.history.told.measure.with_unit(cell(value))}"

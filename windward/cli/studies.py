@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windward.basics.errors import JournalError
+from windward.basics.errors import ArgumentError, JournalError
 from windward.cli.common import (
     NEGATIVE_NUMBERS,
+    STUDY_NAME,
+    bare,
     cell,
     echo_json,
     journal_option,
@@ -74,7 +76,7 @@ def new(file: Path, name: str | None, journal: str, as_json: bool) -> None:
 
 
 @click.command(short_help="Say how a study stands, or list all.")
-@click.argument("study", required=False)
+@click.argument("study", required=False, type=STUDY_NAME)
 @journal_option
 @json_option
 def status(study: str | None, journal: str, as_json: bool) -> None:
@@ -102,11 +104,12 @@ def status(study: str | None, journal: str, as_json: bool) -> None:
     if _standing(log):
         say(f"  {_standing(log)}")
     for trial in (records.trial(one, now) for one in known.pending):
-        say(f"  pending {trial['id']}: {listed(trial['decision'])}, asked {ages(trial['age'])} ago")
+        say(f"  pending {trial['id']}: {listed(trial['decision'], log.space)}, asked {ages(trial['age'])} ago")
     for line in overdue_of(known, now).sentences:
         say(f"  {line}")
     for one in known.awaiting_context:
-        say(f"  trial {one.id} has its value, {cell(one.value)}, but not its whole context")
+        told = log.history.told.measure.with_unit(cell(one.value))
+        say(f"  trial {one.id} has its {log.history.outcome}, {told}, but not its whole context")
     if (drift := drift_of(log.history.fit_body, log.history.policy_body.get("surrogate"))) is not None:
         say(f"  {drift.sentence}")
     if any(one.forecast for one in known):  # judging them takes torch
@@ -137,7 +140,7 @@ def _list_all(journal: str, *, as_json: bool) -> None:
 
 
 @click.command(short_help="List trials, as a table or CSV.")
-@click.argument("study")
+@click.argument("study", type=STUDY_NAME)
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, which `windward import` reads.")
 @click.option("--state", type=click.Choice(["told", "pending", "lost"]), help="Only these.")
 @click.option("--tag", help="Only those that have this tag.")
@@ -159,22 +162,26 @@ def trials(study: str, as_csv: bool, state: str | None, tag: str | None, journal
     if as_json:
         echo_json([records.trial(trial, utc_now()) for trial in rows])
     elif as_csv:
-        click.echo(records.csv_text(log.space, rows), nl=False)
+        click.echo(records.csv_text(log.space, rows, log.history.told), nl=False)
     else:
-        names = list(log.space.decision)
-        seen = list(log.space.context)
+        space, names, seen = log.space, list(log.space.decision), list(log.space.context)
         noted = any(t.note or t.tags for t in rows)
         table = [
-            [t.id, t.state, *(t.decision[n] for n in names), *(t.context.get(n) for n in seen), t.value, t.lost]
-            + ([", ".join(t.tags), t.note] if noted else [])
+            [
+                *(t.id, t.state),
+                *(bare(space, n, t.decision[n]) for n in names),
+                *(bare(space, n, t.context.get(n)) for n in seen),
+                *(t.value, t.lost),
+                *([", ".join(t.tags), t.note] if noted else []),
+            ]
             for t in rows
         ]
-        heads = ["id", "state", *names, *seen, "value", "lost because", *(["tags", "note"] if noted else [])]
-        print_table(heads, table, left=["state", "lost because", "tags", "note"])
+        heads = ["id", "state", *(space.headed(n) for n in (*names, *seen)), log.history.told.head, "lost because"]
+        print_table(heads + ["tags", "note"] * noted, table, left=["state", "lost because", "tags", "note"])
 
 
 @click.command(short_help="Declare the status quo or the horizon.", context_settings=NEGATIVE_NUMBERS)
-@click.argument("study")
+@click.argument("study", type=STUDY_NAME)
 @pairs_option("--status-quo", "-s", "status_quo", "What is done without the study, whole; may be repeated.")
 @click.option("--horizon", type=int, help="How many trials the study is meant to have.")
 @journal_option
@@ -195,9 +202,36 @@ def declare(study: str, status_quo: tuple[str, ...], horizon: int | None, journa
         say(f"{study}: {_standing(log)}")
 
 
+@click.command(short_help="Delete a study for good.")
+@click.argument("study", type=STUDY_NAME)
+@click.option("--yes", "typed_name", metavar="STUDY", help="The study's name once more, so that nothing is asked.")
+@journal_option
+@json_option
+def delete(study: str, typed_name: str | None, journal: str, as_json: bool) -> None:
+    """Delete a study and its whole log, for good. To be sure, its name has to be typed once more.
+
+    \b
+    Example: windward delete shop
+             windward delete shop --yes shop
+    """
+    from windward.journal import delete_study
+
+    log = opened_log(study, journal)
+    if typed_name is None:
+        click.echo(printable(f"This deletes {study!r} for good: {log.trials.counts()}."), err=True)
+        typed_name = click.prompt("Type its name to delete it", default="", show_default=False, err=True)
+    if typed_name != study:
+        raise ArgumentError(f"delete: {typed_name!r} is not the study's name, {study!r}; nothing was deleted.")
+    delete_study(study, journal=journal)
+    if as_json:
+        echo_json({"deleted": study})
+    else:
+        say(f"Deleted {study!r}.")
+
+
 def _standing(log: Log) -> str:
     quo, horizon = log.history.status_quo, log.history.horizon
-    said = [] if quo is None else [f"status quo {listed(quo)}"]
+    said = [] if quo is None else [f"status quo {listed(quo, log.space)}"]
     return "; ".join([*said, *([] if horizon is None else [f"horizon {horizon} trials"])])
 
 

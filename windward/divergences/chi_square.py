@@ -33,7 +33,7 @@ STRIDE, GUESSES, MANY = 8, 3, 256
 
 @dataclass(frozen=True)
 class ChiSquare:
-    """Half the chi-square divergence, 1/2 sum p (q / p - 1)^2.
+    """Distance by changed odds, large changes counting most: half the chi-square divergence, 1/2 sum p (q / p - 1)^2.
 
     >>> contexts = Contexts.uniform(torch.zeros(2, 1))
     >>> ChiSquare().worst_case(torch.tensor([0.0, 2.0]), contexts, 0.125).value

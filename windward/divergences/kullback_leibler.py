@@ -53,7 +53,7 @@ EPSILON = torch.finfo(torch.float64).eps
 
 @dataclass(frozen=True)
 class KullbackLeibler:
-    """The Kullback-Leibler divergence sum q log(q / p), in nats.
+    """Distance by surprise: how unlikely samples of one distribution look under the other, sum q log(q / p), in nats.
 
     >>> contexts = Contexts.uniform(torch.zeros(2, 1))
     >>> KullbackLeibler().worst_case(torch.tensor([0.0, 2.0]), contexts, 1.0).value

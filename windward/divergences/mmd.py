@@ -48,7 +48,9 @@ FITTED: Literal["fitted"] = "fitted"
 
 @dataclass(frozen=True)
 class MMD:
-    """The maximum mean discrepancy, a norm (not squared), with kernel exp(-|c - c'|^2 / (2 length_scale^2)).
+    """Distance by smooth averages: two distributions are near where no smooth function tells them apart.
+
+    The maximum mean discrepancy, a norm (not squared), with kernel exp(-|c - c'|^2 / (2 length_scale^2)).
 
     >>> contexts = Contexts.uniform(torch.tensor([[0.0], [1.0]]))
     >>> MMD(0.5).worst_case(torch.tensor([0.0, 2.0]), contexts, 5.0).value

@@ -35,7 +35,7 @@ MANY = 256
 
 @dataclass(frozen=True)
 class TotalVariation:
-    """Total variation as the full L1 norm, so a radius goes from 0 to 2; half of it is the share of cases that may change.
+    """Distance by the share of cases that may change: total variation as the full L1 norm, from 0 to 2, twice that share.
 
     >>> contexts = Contexts.uniform(torch.zeros(4, 1))
     >>> TotalVariation().worst_case(torch.tensor([1.0, 2.0, 3.0, 4.0]), contexts, 0.5).value

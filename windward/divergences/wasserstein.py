@@ -40,7 +40,7 @@ LARGE_BLOCK = 2**25
 
 @dataclass(frozen=True)
 class Wasserstein:
-    """The Wasserstein distance of type 1, Euclidean, in the contexts' own units.
+    """Distance by how far contexts move on average, in their own units: the Wasserstein distance of type 1, Euclidean.
 
     >>> contexts = Contexts(torch.tensor([[0.0], [1.0]]), torch.tensor([1.0, 0.0]))
     >>> Wasserstein().worst_case(torch.tensor([2.0, 0.0]), contexts, 0.25).value

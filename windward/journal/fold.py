@@ -22,6 +22,8 @@ from windward.journal.fingerprints import fingerprint
 from windward.journal.upcast import readable, upcast, why
 from windward.space import PARTS as SPACE_PARTS
 from windward.space.dates import typed_only
+from windward.space.numeric import wrong_unit
+from windward.space.outcomes import VALUE, Outcome
 from windward.space.parameters import Value
 from windward.space.space import Space, accepted_before
 from windward.trials.coming import said_forecasts
@@ -38,8 +40,6 @@ BY_CALLER = "key:"
 # What becomes of a value without its whole context when its trial is given up.
 SET_ASIDE = "set_aside"
 GOALS = ("maximize", "minimize")
-# What is told, in a study that does not name it.
-OUTCOME = "value"
 
 
 class Reader(Protocol):
@@ -84,7 +84,8 @@ class History:
         self.space: Space
         self.policy_body: Any  # of the policy in force
         self.birth: str | None = None  # the key of the first event: another study of the same name has another
-        self.outcome = OUTCOME  # the name of what is told
+        self.outcome = VALUE  # the name of what is told
+        self.unit: str | None = None  # what it is counted in
         self.direction: Literal["maximize", "minimize"] = "maximize"
         self.status_quo: dict[str, Value] | None = None
         self.horizon: int | None = None
@@ -102,6 +103,11 @@ class History:
     def sign(self) -> float:
         """+1 where the study maximizes, -1 where it minimizes."""
         return 1.0 if self.direction == "maximize" else -1.0
+
+    @property
+    def told(self) -> Outcome:
+        """What is told, as people read it."""
+        return Outcome(self.outcome, self.direction, self.unit)
 
     @property
     def rows(self) -> tuple[Trial, ...]:
@@ -169,7 +175,9 @@ class History:
         if "outcomes" in body:
             ((self.outcome, outcome),) = body["outcomes"].items()
             arguments.choice("body", "goal", outcome["goal"], GOALS)
-            self.direction = outcome["goal"]
+            self.direction, self.unit = outcome["goal"], outcome["unit"]
+            if wrong_unit(self.unit) is not None:
+                raise TypeError(f"{self.unit!r:.60} where a unit was expected")
         if body.get("status_quo") is not None:
             self.status_quo = self._decision(body["status_quo"])
         if body.get("horizon") is not None:

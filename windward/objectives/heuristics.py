@@ -26,7 +26,10 @@ from windward.objectives.situation import Situation
 
 @dataclass(frozen=True)
 class BocuOne:
-    """alpha v(u, r) + beta (v(u, r + step) - v(l, r)) / step, u and l the confidence bounds (Tay2024, UCB-BOCU-1)."""
+    """A stand-in for `Tradeoff` under confidence bounds, by a difference of two worst cases.
+
+    alpha v(u, r) + beta (v(u, r + step) - v(l, r)) / step, u and l the confidence bounds (Tay2024, UCB-BOCU-1).
+    """
 
     divergence: Divergence
     radius: Radius
@@ -68,7 +71,10 @@ class BocuOne:
 
 @dataclass(frozen=True)
 class BocuTwo:
-    """alpha v(u, r) - beta multiplier(u, r) at the upper confidence bound u, a heuristic (Tay2024, UCB-BOCU-2)."""
+    """A stand-in for `Tradeoff` under confidence bounds, by the slope of the worst case.
+
+    alpha v(u, r) - beta multiplier(u, r) at the upper confidence bound u, a heuristic (Tay2024, UCB-BOCU-2).
+    """
 
     divergence: Divergence
     radius: Radius

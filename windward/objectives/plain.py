@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from windward.basics import arguments
-from windward.basics.speech import and_list, number
+from windward.basics.speech import and_list
 from windward.divergences.worst_case import largest
 from windward.objectives.protocol import Bound, Reduction, Speech, no_ambiguity, scored, unturned
 from windward.objectives.situation import Situation
@@ -18,7 +18,7 @@ from windward.objectives.situation import Situation
 
 @dataclass(frozen=True)
 class Expected:
-    """The expectation under the reference, sum_i p_i f_i.
+    """For the best average over the contexts: the expectation under the reference, sum_i p_i f_i.
 
     >>> from windward.contexts import Contexts
     >>> contexts = Contexts.uniform(torch.zeros(2, 1))
@@ -44,7 +44,7 @@ class Expected:
 
     def sentence(self, value: float, speech: Speech) -> str:
         """Return what a value means."""
-        said = f"Its estimated value is {number(value)} on average over the contexts"
+        said = f"{speech.estimated} {speech.text(value)} on average over the contexts"
         if speech.forecast:
             return f"{said}, as the forecast of {and_list(speech.forecast)} says."
         return f"{said}, as often as they have come so far."
@@ -60,7 +60,7 @@ AVERAGE = Expected()
 
 @dataclass(frozen=True)
 class Minimum:
-    """The least value on any context point, whatever its weight (StableOpt, over a set C_t).
+    """For the worst that can come: the least value on any context point, whatever its weight (StableOpt, over a set C_t).
 
     >>> from windward.contexts import Contexts
     >>> contexts = Contexts.uniform(torch.zeros(2, 1))
@@ -82,7 +82,7 @@ class Minimum:
 
     def sentence(self, value: float, speech: Speech) -> str:
         """Return what a value means."""
-        return f"Its estimated value is {number(value)} {speech.better}, whichever of the contexts considered comes."
+        return f"{speech.estimated} {speech.text(value)} {speech.better}, whichever of the contexts considered comes."
 
     def ambiguity(self, situation: Situation) -> str | None:
         """Return what may happen that it guards against."""
@@ -91,7 +91,10 @@ class Minimum:
 
 @dataclass(frozen=True)
 class MeanVariance:
-    """p.f - weight * sqrt(Var_p f / n), n the number of contexts with weight (Nguyen2020, Eq. 3)."""
+    """For a good average that varies little: the average, less a price for its spread over the contexts.
+
+    p.f - weight * sqrt(Var_p f / n), n the number of contexts with weight (Nguyen2020, Eq. 3).
+    """
 
     weight: float = 1.0
     monotone: ClassVar[bool] = False
@@ -118,12 +121,14 @@ class MeanVariance:
 
     def sentence(self, value: float, speech: Speech) -> str:
         """Return what a value means."""
-        return scored(self.title, value)
+        return scored(self.title, value, speech)
 
 
 @dataclass(frozen=True)
 class VaR:
-    """The value at risk: the quantile of f below which mass `tail` lies, inf { s : P(f <= s) >= tail }.
+    """For a value that most contexts reach: all but the worst share `tail` of them (the value at risk).
+
+    The quantile of f below which mass `tail` lies, inf { s : P(f <= s) >= tail }.
 
     >>> from windward.contexts import Contexts
     >>> contexts = Contexts.uniform(torch.zeros(4, 1))
@@ -158,12 +163,14 @@ class VaR:
     def sentence(self, value: float, speech: Speech) -> str:
         """Return what a value means."""
         share = f"all but the worst {self.tail:.3g} share of the contexts"
-        return f"Its estimated value is {number(value)} {speech.better} in {share}."
+        return f"{speech.estimated} {speech.text(value)} {speech.better} in {share}."
 
 
 @dataclass(frozen=True)
 class CVaR:
-    """The conditional value at risk: the mean of f over its lower tail of mass `tail`, the point at its edge in part.
+    """For bad days: the average over the worst share `tail` of the contexts (the conditional value at risk).
+
+    The mean of f over its lower tail of mass `tail`, the point at its edge in part.
 
     >>> from windward.contexts import Contexts
     >>> contexts = Contexts.uniform(torch.zeros(4, 1))
@@ -210,4 +217,4 @@ class CVaR:
     def sentence(self, value: float, speech: Speech) -> str:
         """Return what a value means."""
         share = f"the worst {self.tail:.3g} share of the contexts"
-        return f"Its estimated value is {number(value)} on average over {share}."
+        return f"{speech.estimated} {speech.text(value)} on average over {share}."

@@ -12,6 +12,7 @@ from torch import Tensor
 from windward.basics.speech import number
 from windward.divergences import Divergence
 from windward.objectives.situation import Situation
+from windward.space import Outcome, Value
 
 Extra: TypeAlias = Literal["slopes", "lower"]
 Part = TypeVar("Part")
@@ -161,6 +162,20 @@ class Speech:
     situation: Situation
     sign: float = 1.0  # -1 where the study minimizes
     forecast: tuple[str, ...] = ()  # contexts that were forecast
+    outcome: Outcome = Outcome()  # noqa: RUF009 - immutable; what the value is, with its unit
+
+    def text(self, value: float) -> str:
+        """Return a value with its unit."""
+        return self.outcome.text(value)
+
+    def named(self, name: str, value: Value) -> str:
+        """Return a value of a decision or a context with its unit."""
+        return self.situation.trials.space.said(name, value)
+
+    @property
+    def estimated(self) -> str:
+        """The words before a value."""
+        return f"Its estimated {self.outcome.name} is"
 
     @property
     def better(self) -> str:
@@ -183,8 +198,9 @@ def no_ambiguity(self: object, situation: Situation) -> str | None:
     return None
 
 
-def scored(title: str, value: float) -> str:
+def scored(title: str, value: float, speech: Speech | None = None) -> str:
     """Return the sentence for a value that is in no unit a person knows."""
+    title = title if speech is None else speech.outcome.titled(title)
     return f"It scores {number(value)} ({title}). This is a score, not a value in your units."
 
 

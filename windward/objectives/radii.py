@@ -46,7 +46,7 @@ Radius: TypeAlias = float | Schedule
 
 @dataclass(frozen=True)
 class Decay:
-    """scale * t^(-power).
+    """A radius that shrinks as contexts are seen: scale * t^(-power).
 
     >>> Decay(0.3, 0.5).at(9, 1)
     0.09999999999999999
@@ -71,7 +71,7 @@ class Decay:
 
 @dataclass(frozen=True)
 class KernelRate:
-    """scale * t^(-2 / (4 + k)), the rate at which a kernel density estimate approaches the truth (Huang2024, Sec. 3.2)."""
+    """A radius that shrinks as fast as a density estimate gets better: scale * t^(-2 / (4 + k)) (Huang2024, Sec. 3.2)."""
 
     scale: float = 1.0
 
@@ -90,7 +90,7 @@ class KernelRate:
 
 @dataclass(frozen=True)
 class KirschnerRate:
-    """(2 + sqrt(2 log(1 / risk))) / sqrt(t): an MMD radius that holds the truth but for `risk` (Kirschner2020)."""
+    """An MMD radius that holds the truth but for `risk`: (2 + sqrt(2 log(1 / risk))) / sqrt(t) (Kirschner2020)."""
 
     risk: float = 0.1
 
@@ -109,7 +109,9 @@ class KirschnerRate:
 
 @dataclass(frozen=True)
 class MicheliRate:
-    """sqrt(2 D_C^2 (log(1 / risk) + d log(1 + 2 t D_X) + log_covering) / t), Micheli2025, Lemma 18.
+    """A Wasserstein radius that holds the truth for all decisions at once, but for `risk`.
+
+    sqrt(2 D_C^2 (log(1 / risk) + d log(1 + 2 t D_X) + log_covering) / t), Micheli2025, Lemma 18.
 
     Eq. 16 prints the factor 2 D_C^2 with the first term alone; its proof has it with all three. D_C is
     `context_diameter`, d `decisions`, D_X `decision_diameter`, `log_covering` the log covering number of the upper

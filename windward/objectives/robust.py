@@ -12,7 +12,7 @@ from torch import Tensor
 
 from windward.basics import arguments
 from windward.basics.errors import ArgumentError, IncompatibleError
-from windward.basics.speech import number, shown
+from windward.basics.speech import shown
 from windward.divergences import AroundEach, Ball, Divergence, DraftingBall, Screening, WorstCase, farther
 from windward.objectives.protocol import Bound, Reduction, Speech, no_ambiguity, scored, unturned
 from windward.objectives.radii import Radius, ambiguity, check_radius, is_open, known_number, resolved, settled
@@ -21,7 +21,10 @@ from windward.objectives.situation import Situation
 
 @dataclass(frozen=True)
 class Robust:
-    """The worst expectation over a ball around the reference; `radius` is a number, a schedule or a `Confidence`."""
+    """For contexts that may drift: the worst average over all distributions within `radius` of those seen.
+
+    `radius` is a number, a schedule or a `Confidence`; the divergence says what distance is.
+    """
 
     divergence: Divergence
     radius: Radius
@@ -63,7 +66,7 @@ class Robust:
 
     def sentence(self, value: float, speech: Speech) -> str:
         """Return what a value means."""
-        return f"Its estimated value is {speech.least} {number(value)} on average, even if {self.ambiguity(speech.situation)}."
+        return f"{speech.estimated} {speech.least} {speech.text(value)} on average, even if {self.ambiguity(speech.situation)}."
 
     def ambiguity(self, situation: Situation) -> str | None:
         """Return what may happen that it guards against."""
@@ -72,7 +75,9 @@ class Robust:
 
 @dataclass(frozen=True)
 class LipschitzRobust:
-    """p.f - radius * L, L the largest slope of the belief in the context over the context points (Micheli2025, Eq. 13).
+    """For contexts that may drift a little, quickly computed: the average, less the radius times the steepest slope.
+
+    p.f - radius * L, L the largest slope of the belief in the context over the context points (Micheli2025, Eq. 13).
 
     A bound of the Wasserstein worst case where L bounds every slope. Over finitely many points L is an underestimate of
     the true constant; `Robust(Wasserstein(), radius)` is exact on the points and never looser than the true constant's.
@@ -98,7 +103,7 @@ class LipschitzRobust:
 
     def sentence(self, value: float, speech: Speech) -> str:
         """Return what a value means."""
-        return f"Its estimated value is {speech.least} {number(value)} on average, even if {self.ambiguity(speech.situation)}."
+        return f"{speech.estimated} {speech.least} {speech.text(value)} on average, even if {self.ambiguity(speech.situation)}."
 
     def ambiguity(self, situation: Situation) -> str | None:
         """Return what may happen that it guards against."""
@@ -107,7 +112,10 @@ class LipschitzRobust:
 
 @dataclass(frozen=True)
 class Tradeoff:
-    """alpha * v(r) - beta * multiplier(r): the worst case and its sensitivity to the radius (Tay2024, Eq. 7)."""
+    """For a good worst case that does not get much worse beyond the radius.
+
+    alpha * v(r) - beta * multiplier(r): the worst case and its sensitivity to the radius (Tay2024, Eq. 7).
+    """
 
     divergence: Divergence
     radius: Radius
@@ -154,7 +162,7 @@ class Tradeoff:
 
     def sentence(self, value: float, speech: Speech) -> str:
         """Return what a value means."""
-        return scored(self.title, value)
+        return scored(self.title, value, speech)
 
     def ambiguity(self, situation: Situation) -> str | None:
         """Return what may happen that it guards against."""
@@ -163,7 +171,10 @@ class Tradeoff:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Minus the multiplier at radius 0: how fast the worst case falls when the reference is doubted (Tay2024, WCS)."""
+    """For the decision that drift harms least, whatever its value: how fast the worst case falls as contexts begin to drift.
+
+    Minus the multiplier at radius 0 (Tay2024, WCS).
+    """
 
     divergence: Divergence
     monotone: ClassVar[bool] = False
@@ -184,12 +195,15 @@ class Sensitivity:
 
     def sentence(self, value: float, speech: Speech) -> str:
         """Return what a value means."""
-        return scored(self.title, value)
+        return scored(self.title, value, speech)
 
 
 @dataclass(frozen=True)
 class MeanRisk:
-    """p.f - weight * multiplier at radius 0 (Tay2024, MR)."""
+    """For a good average that drift harms little: the average, less a price for fragility.
+
+    p.f - weight * multiplier at radius 0 (Tay2024, MR).
+    """
 
     divergence: Divergence
     weight: float = 1.0
@@ -212,7 +226,7 @@ class MeanRisk:
 
     def sentence(self, value: float, speech: Speech) -> str:
         """Return what a value means."""
-        return scored(self.title, value)
+        return scored(self.title, value, speech)
 
 
 def check_divergence(call: str, divergence: object) -> None:

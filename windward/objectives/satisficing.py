@@ -28,7 +28,9 @@ from windward.objectives.situation import Situation
 
 @dataclass(frozen=True)
 class Satisficing:
-    """min(0, inf_r (v(r) - target) / r): minus the least fragility with which the target is met (Tay2024, Eq. 6).
+    """For whoever has a target: the decision that keeps reaching it while contexts drift, or misses it by least.
+
+    min(0, inf_r (v(r) - target) / r), minus the least fragility with which the target is met (Tay2024, Eq. 6).
 
     0 where even the least value meets the target. Where the expectation itself misses it, the shortfall, below every
     value a decision that meets it can have. Shortfalls are told apart down to 4e-10 times 1 + |target|, fragilities up to
@@ -63,7 +65,7 @@ class Satisficing:
 
     def sentence(self, value: float, speech: Speech) -> str:
         """Return what a value means."""
-        target, better, score = number(self.target), speech.better, speech.sign * value
+        target, better, score = speech.text(self.target), speech.better, speech.sign * value
         if score >= 0.0:
             return f"It is estimated to reach the target of {target} {better} on average, however the contexts drift."
         return (

@@ -6,17 +6,28 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from windward.basics.speech import and_list, number, percent
+from windward.space.outcomes import Outcome
 from windward.trials.reasons import Beside, Reason
 
 if TYPE_CHECKING:
-    from windward.space import Value
+    from windward.space import Space, Value
     from windward.trials.records import Suggestion
 
 
-def because(found: Suggestion, status_quo: Mapping[str, Value] | None = None) -> list[str]:
+# An outcome that nobody named: without a unit.
+UNNAMED = Outcome()
+
+
+def because(
+    found: Suggestion,
+    status_quo: Mapping[str, Value] | None = None,
+    *,
+    space: Space | None = None,
+    outcome: Outcome = UNNAMED,
+) -> list[str]:
     """Return why a decision is suggested, and what it is expected to bring; nothing where no reason was recorded.
 
-    `status_quo` is the study's, for a design that begins with it.
+    `status_quo` is the study's, for a design that begins with it; `space` and `outcome` say how numbers are written.
     """
     reason = found.reason
     if reason is None:
@@ -24,7 +35,7 @@ def because(found: Suggestion, status_quo: Mapping[str, Value] | None = None) ->
     same = status_quo is not None and dict(found.decision) == dict(status_quo)
     said = [_kind(reason, same)]
     if reason.kind != "design" and reason.value is not None:
-        said.append(_expected(reason))
+        said.append(_expected(reason, space, outcome))
     said += _guards(reason)
     return said
 
@@ -48,21 +59,26 @@ def _design(reason: Reason, same: bool) -> str:
     return f"Design {reason.round} of {reason.of}: {begun}."
 
 
-def _expected(reason: Reason) -> str:
+def _expected(reason: Reason, space: Space | None, outcome: Outcome) -> str:
     assert reason.value is not None and reason.deviation is not None
-    text = f"It is expected to bring {number(reason.value)}, give or take {number(reason.deviation)}"
+    text = f"It is expected to bring {outcome.text(reason.value)}, give or take {outcome.text(reason.deviation)}"
     beside = reason.status_quo
     if beside is None or reason.kind == "status_quo":
         return f"{text}."
-    return f"{text}, which is {_compared(beside)}"
+    return f"{text}, which is {_compared(beside, space, outcome)}"
 
 
-def _compared(beside: Beside) -> str:
-    there = and_list([f"{name} {number(value)}" for name, value in beside.decision.items()])
+def _compared(beside: Beside, space: Space | None, outcome: Outcome) -> str:
+    plainly = and_list([f"{name} {number(value)}" for name, value in beside.decision.items()])
+    there = plainly if space is None else space.named(beside.decision)
     if beside.worse is not None and beside.difference == 0.0 and beside.worse == 0.0:
         return "the status quo itself."
-    gap = number(abs(beside.difference))
-    side = "as much as" if gap == "0" else f"{gap} {'more' if beside.difference > 0 else 'less'} than"
+    gap = outcome.text(abs(beside.difference))
+    side = (
+        "as much as"
+        if outcome.measure.bare(abs(beside.difference)) == "0"
+        else f"{gap} {'more' if beside.difference > 0 else 'less'} than"
+    )
     text = f"{side} {there} brings"
     if beside.worse is None:
         return f"{text}."

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from windward.basics.codec import encode
+from windward.space.outcomes import Outcome
 from windward.trials.coming import Awaited
 from windward.trials.drifts import Drift, drift_of
 from windward.trials.ledger import Ledger
@@ -32,6 +33,10 @@ if TYPE_CHECKING:  # records of trials need neither torch nor a fit
 
 # The probability with which the search is called settled, unless a difference that does not matter is given.
 SETTLED = 0.9
+# An outcome that nobody named.
+UNNAMED = Outcome()
+# Columns of a file that are in the unit of the outcome.
+AMOUNTS = ("value", "noise", "set_aside")
 TIMES = ("when", "asked_at", "context_at", "told_at")
 
 
@@ -251,6 +256,7 @@ def declaration(study: Source) -> dict[str, Any]:
     return {
         "name": seen.name,
         "direction": seen.direction,
+        "outcomes": {seen.outcome.name: encode(seen.outcome.declared)},
         "seed": seen.seed,
         "horizon": seen.horizon,
         "status_quo": None if seen.status_quo is None else dict(seen.status_quo),
@@ -279,13 +285,14 @@ def status(study: Source) -> dict[str, Any]:
     }
 
 
-def csv_text(space: Space, trials: Iterable[Trial]) -> str:
-    """Return trials as CSV, one row each; `windward import` reads it back."""
-    names = [f"decision.{name}" for name in space.decision] + [f"context.{name}" for name in space.context]
+def csv_text(space: Space, trials: Iterable[Trial], outcome: Outcome = UNNAMED) -> str:
+    """Return trials as CSV, one row each, with units in the headings; `windward import` reads it back."""
+    names = [f"decision.{space.headed(name)}" for name in space.decision]
+    names += [f"context.{space.headed(name)}" for name in space.context]
     fields = ("value", "noise", "state", "set_aside", "lost", "delay", "context_source", *TIMES, "note", "tags")
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["id", *names, *fields])
+    writer.writerow(["id", *names, *(_heading(each, outcome) for each in fields)])
     for one in trials:
         row = [one.decision[name] for name in space.decision] + [one.context.get(name) for name in space.context]
         cells: list[Any] = [one.id, *row]
@@ -294,6 +301,12 @@ def csv_text(space: Space, trials: Iterable[Trial]) -> str:
             cells.append(_time(entry) if field in TIMES else written_tags(entry) if field == "tags" else entry)
         writer.writerow(["" if cell is None else cell for cell in cells])
     return out.getvalue()
+
+
+def _heading(field: str, outcome: Outcome) -> str:
+    if field == "value":
+        return outcome.head
+    return outcome.measure.headed(field) if field in AMOUNTS else field
 
 
 def _time(when: datetime | None) -> str | None:

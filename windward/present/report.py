@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from windward.basics.codec import encode
 from windward.basics.errors import ArgumentError, IncompatibleError, TrialError
-from windward.basics.speech import ages, and_list, counted, number
+from windward.basics.speech import ages, and_list, counted
 from windward.present import plots, records
 from windward.present.plots.style import graph_objects
 from windward.present.sentences import advised, basis, objective_name, settled
@@ -130,7 +130,7 @@ def _hash(script: str) -> str:
 def _goal(study: Snapshot) -> str:
     word = "highest" if study.direction == "maximize" else "lowest"
     names = and_list(list(study.space.decision))
-    return f"Choosing {names} for the {word} value."
+    return f"Choosing {names} for the {word} {study.outcome.name}."
 
 
 def _now(study: Snapshot) -> str:
@@ -160,7 +160,7 @@ def _warned(lines: Iterable[str]) -> str:
 def _settled(study: Snapshot) -> list[str]:
     """Return whether the search can stop."""
     found = records.settled(study, None, None)
-    return [settled(found["delta"], found["probability"])]
+    return [settled(found["delta"], found["probability"], study.outcome)]
 
 
 def _doubts(study: Snapshot) -> list[str]:
@@ -206,9 +206,9 @@ def _decided(study: Snapshot) -> str:
         assert first.asked_at is not None and last.asked_at is not None
         between = f"were asked for between {_when(first.asked_at)} and {_when(last.asked_at)}"
         lines.append(
-            f"{counted(len(asked), 'decision')} {between}; the last was {_values(last.planned or last.decision)}."
+            f"{counted(len(asked), 'decision')} {between}; the last was {_values(study, last.planned or last.decision)}."
             if len(asked) > 1
-            else f"One decision was asked for, {_when(first.asked_at)}: {_values(first.planned or first.decision)}."
+            else f"One decision was asked for, {_when(first.asked_at)}: {_values(study, first.planned or first.decision)}."
         )
     added = len(trials) - len(asked)
     if added:
@@ -217,14 +217,16 @@ def _decided(study: Snapshot) -> str:
     if told:
         sign = trials.sign
         best = max(told, key=lambda trial: sign * (trial.value or 0.0))
-        where = f", with {_values(best.context)}" if best.context else ""
-        lines.append(f"The best single result so far is {number(best.value)}, for {_values(best.decision)}{where}.")
+        where = f", with {_values(study, best.context)}" if best.context else ""
+        lines.append(
+            f"The best single result so far is {study.outcome.text(best.value)}, for {_values(study, best.decision)}{where}."
+        )
     lost = trials.lost
     items = [
-        f"Trial {t.id} was asked {_age(t, study.now)} ago and has not come back: {_values(t.decision)}."
+        f"Trial {t.id} was asked {_age(t, study.now)} ago and has not come back: {_values(study, t.decision)}."
         for t in trials.pending
     ]
-    items += [f"Trial {t.id} was given up: {t.lost}.{_aside(t)}" for t in lost]
+    items += [f"Trial {t.id} was given up: {t.lost}.{_aside(study, t)}" for t in lost]
     more = len(items) - MOST_LISTED
     items = items[:MOST_LISTED] + ([f"And {more} more, in the table below."] if more > 0 else [])
     listed = f"<ul>{''.join(f'<li>{text(item)}</li>' for item in items)}</ul>" if items else ""
@@ -266,7 +268,8 @@ def _trials(study: Snapshot) -> str:
     trials = list(study.trials)
     if not trials:
         return "<p>None yet.</p>"
-    heads = ["trial", *study.space.decision, *study.space.context, "value", "state", "asked", "came back"]
+    names = [study.space.headed(name) for name in (*study.space.decision, *study.space.context)]
+    heads = ["trial", *names, study.outcome.head, "state", "asked", "came back"]
     heads += ["note"] * any(trial.note or trial.tags for trial in trials)
     recent = trials[::-1]
     table = _table(heads, [_row(study, trial, heads) for trial in recent[:IN_SIGHT]])
@@ -276,21 +279,25 @@ def _trials(study: Snapshot) -> str:
     return f'<p class="note">The newest first.</p>{table}'
 
 
-def _aside(trial: Trial) -> str:
+def _aside(study: Snapshot, trial: Trial) -> str:
     if trial.set_aside is None:
         return ""
-    return f" Its value, {number(trial.set_aside)}, is set aside until its context is known."
+    return f" Its {study.outcome.name}, {study.outcome.text(trial.set_aside)}, is set aside until its context is known."
 
 
 def _row(study: Snapshot, trial: Trial, heads: Sequence[str]) -> tuple[str, list[str]]:
     state = {"told": "arrived", "pending": "on the way", "lost": f"lost: {trial.lost}"}[trial.state]
     if trial.state == "told" and not study.trials.knows_context(trial):
         state = "waits for its context"
+
+    def bare(name: str, value: object) -> str:
+        return study.space.measure(name).bare(value)
+
     cells = [
         str(trial.id),
-        *(number(trial.decision[name]) for name in study.space.decision),
-        *(number(trial.context[name]) if name in trial.context else "" for name in study.space.context),
-        "" if trial.value is None else number(trial.value),
+        *(bare(name, trial.decision[name]) for name in study.space.decision),
+        *(bare(name, trial.context[name]) if name in trial.context else "" for name in study.space.context),
+        "" if trial.value is None else study.outcome.measure.bare(trial.value),
         state,
         "added" if trial.asked_at is None else _when(trial.asked_at),
         "" if trial.told_at is None else _when(trial.told_at),
@@ -323,13 +330,13 @@ def _settings(study: Snapshot) -> str:
         f'<table><thead><tr><th class="text">kind</th><th class="text">name</th><th class="text">range</th></tr></thead>'
         f"<tbody>{body}</tbody></table>"
         + (f"<p>Constraints:</p><ul>{rules}</ul>" if rules else "")
-        + f"<p>The study looks at: {text(objective_name(objective))}. Direction: {text(study.direction)}. "
+        + f"<p>The study looks at: {text(objective_name(objective, study.outcome))}. Direction: {text(study.direction)}. "
         f"Seed: {study.seed}.</p><details><summary>The whole policy</summary><pre>{parts}</pre></details>"
     )
 
 
-def _values(values: Mapping[str, object]) -> str:
-    return and_list([f"{name} = {number(value)}" for name, value in values.items()])
+def _values(study: Snapshot, values: Mapping[str, object]) -> str:
+    return and_list([f"{name} = {study.space.said(name, value)}" for name, value in values.items()])
 
 
 def _when(moment: datetime) -> str:

@@ -10,13 +10,15 @@ from datetime import datetime
 from windward.basics.speech import ages, and_list, counted, number, percent
 from windward.objectives.protocol import Displaying, Objective, Speaking, scored
 from windward.present.snapshot import Snapshot, Source
-from windward.space import Value, sectioned
+from windward.space import Outcome, Space, Value, sectioned
 from windward.trials.records import Beyond, Comparison, Recommendation
 from windward.trials.trials import Trials
 
 # A context counts as moved by the adversary where its mean moves by this share of its spread, or a category's chance by
 # this much: less is rounding to a reader.
 MOVED = 0.05
+# An outcome that nobody named: "value", without a unit.
+UNNAMED = Outcome()
 
 
 @dataclass(frozen=True)
@@ -54,41 +56,55 @@ def advised(study: Source, found: Recommendation) -> Advice:
     study = study.snapshot()
     objective = study.policy.reported
     return Advice(
-        f"The first guess is {_named(found.decision)}." if found.first_guess else f"Set {joined(found.decision)}.",
+        f"The first guess is {study.space.named(found.decision)}."
+        if found.first_guess
+        else f"Set {joined(study.space, found.decision)}.",
         _value_sentence(study, objective, found),
         _interval_sentence(study, found),
         _protection_sentence(study, objective, found),
         basis(study.trials, study.now),
-        tuple(warnings(found)),
+        tuple(warnings(study, found)),
         _status_quo_sentence(study, found),
         study.stage().sentences if found.first_guess else (),
         None if found.drift is None else found.drift.sentence,
     )
 
 
+def assessed(study: Source, found: Recommendation) -> list[str]:
+    """Return what a decision that somebody asks about is worth, in sentences."""
+    study = study.snapshot()
+    said = advised(study, found)
+    quo = study.status_quo is not None and dict(found.decision) == dict(study.status_quo)
+    beside = "This is the status quo." if quo else said.beside
+    more = [each for each in (beside, said.drift) if each is not None]
+    about = f"This is what {study.space.named(found.decision)} would be worth."
+    return [about, *said.early, said.value, said.interval, *more, said.protection, *said.warnings, said.basis]
+
+
 def compared(study: Source, found: Comparison) -> list[str]:
     """Return a comparison in sentences: the difference, its interval, the probability that the second is better."""
-    first, second = _named(found.first.decision), _named(found.second.decision)
+    study = study.snapshot()
+    first, second = (study.space.named(each.decision) for each in (found.first, found.second))
     if dict(found.first.decision) == dict(found.second.decision):
         return [f"Both decisions are {first}."]
     better = f"{_capital(second)} is better than {first} with {chance(found.probability)} probability{_chosen(found)}."
-    if not _subtracts(study.snapshot()):
+    if not _subtracts(study):
         return [better]
     return [
-        f"The value of {second} is expected to be {_apart(found)} than that of {first}.",
-        _difference_sentence(found),
+        f"The {study.outcome.name} of {second} is expected to be {_apart(study, found)} than that of {first}.",
+        _difference_sentence(study, found),
         better,
     ]
 
 
-def settled(delta: float | None, probability: float) -> str:
+def settled(delta: float | None, probability: float, outcome: Outcome = UNNAMED) -> str:
     """Return how probable it is that no decision is better than the recommended one by more than delta."""
     if delta is None:
         rest = chance(1.0 - probability)
         return (
             f"With more than {rest} probability another decision reaches the target and the recommended one does not."
         )
-    better = f"no decision is better than the recommended one by more than {number(delta)}"
+    better = f"no decision is better than the recommended one by more than {outcome.text(delta)}"
     return f"With {chance(probability)} probability {better}."
 
 
@@ -103,35 +119,37 @@ def chance(probability: float) -> str:
     return "less than 1 %" if probability < 0.01 else percent(probability)
 
 
-def warnings(found: Recommendation) -> list[str]:
+def warnings(study: Source, found: Recommendation) -> list[str]:
     """Return what nobody has tried or seen of a recommendation, with the best decision that was tried."""
-    said = [_beyond_sentence(one) for one in found.beyond]
+    study = study.snapshot()
+    space, outcome = study.space, study.outcome
+    said = [_beyond_sentence(space, one) for one in found.beyond]
     if found.best_tried is not None and said:
-        low, high = (number(end) for end in found.best_tried.interval)
-        best = f"{_named(found.best_tried.decision)}: {number(found.best_tried.value)}"
-        said.append(f"The best of the decisions that were tried is {best} ({low} to {high} with 90 % probability).")
+        span = outcome.span(*found.best_tried.interval, "to")
+        best = f"{space.named(found.best_tried.decision)}: {outcome.text(found.best_tried.value)}"
+        said.append(f"The best of the decisions that were tried is {best} ({span} with 90 % probability).")
     for name, choices in found.unseen.items():
-        listed = and_list([f"{name} = {choice}" for choice in choices])
+        listed = and_list([f"{name} = {space.said(name, choice)}" for choice in choices])
         said.append(f"{listed} {_have(len(choices))} not been seen yet, so the value there is a guess.")
     return said
 
 
-def _beyond_sentence(one: Beyond) -> str:
+def _beyond_sentence(space: Space, one: Beyond) -> str:
     if one.kind == "together":
         return "Nothing near this combination has been tried."
     if one.kind == "choice":
-        return f"{one.name} = {one.limit} has not been tried."
-    return f"No {one.name} {one.kind} {number(one.limit)} has been tried."
+        return f"{one.name} = {space.said(one.name, one.limit)} has not been tried."
+    return f"No {one.name} {one.kind} {space.said(one.name, one.limit)} has been tried."
 
 
 def _interval_sentence(study: Snapshot, found: Recommendation) -> str:
     """Return the interval, where it comes from, and the average without the shift that is guarded against."""
-    low, high = (number(end) for end in found.interval)
-    said = f"With 90 % probability that figure lies between {low} and {high}.{_why_wide(study, found)}"
+    span = study.outcome.span(*found.interval)
+    said = f"With 90 % probability that figure lies between {span}.{_why_wide(study, found)}"
     if found.allowed_shift is None:
         return said
     average = found.value + study.trials.sign * found.allowed_shift
-    return f"{said} If the contexts do not drift, the average is estimated at {number(average)}."
+    return f"{said} If the contexts do not drift, the average is estimated at {study.outcome.text(average)}."
 
 
 def _why_wide(study: Snapshot, found: Recommendation) -> str:
@@ -157,13 +175,14 @@ def _status_quo_sentence(study: Snapshot, found: Recommendation) -> str | None:
     if beside is None:
         same = study.status_quo is not None and dict(found.decision) == dict(study.status_quo)
         return "This is the status quo: nothing else looks better." if same else None
-    quo = f"the status quo, {_named(beside.first.decision)},"
+    quo = f"the status quo, {study.space.named(beside.first.decision)},"
     said = f"It is better than {quo} with {chance(beside.probability)} probability{_chosen(beside)}."
     if beside.probability < 0.5:
         said += " By this the status quo is at least as good."
     if not _subtracts(study):
         return said
-    return f"{said} Its value is expected to be {_apart(beside)}. {_difference_sentence(beside)}"
+    expected = f"Its {study.outcome.name} is expected to be {_apart(study, beside)}."
+    return f"{said} {expected} {_difference_sentence(study, beside)}"
 
 
 def _subtracts(study: Snapshot) -> bool:
@@ -176,23 +195,17 @@ def _chosen(found: Comparison) -> str:
     return f" (this allows for the fact that {chosen})" if found.corrected else ""
 
 
-def _apart(found: Comparison) -> str:
-    return f"{number(abs(found.difference))} {'higher' if found.difference >= 0 else 'lower'}"
+def _apart(study: Snapshot, found: Comparison) -> str:
+    return f"{study.outcome.text(abs(found.difference))} {'higher' if found.difference >= 0 else 'lower'}"
 
 
-def _difference_sentence(found: Comparison) -> str:
-    low, high = (number(end) for end in found.interval)
-    return f"With 90 % probability the difference lies between {low} and {high}."
+def _difference_sentence(study: Snapshot, found: Comparison) -> str:
+    return f"With 90 % probability the difference lies between {study.outcome.span(*found.interval)}."
 
 
-def _named(decision: Mapping[str, Value]) -> str:
-    """Return a decision in words: `order 0.22 and route rail`."""
-    return and_list([f"{name} {number(value)}" for name, value in decision.items()])
-
-
-def joined(values: Mapping[str, Value]) -> str:
+def joined(space: Space, values: Mapping[str, Value]) -> str:
     """Return values in words: `order to 0.22 and route to rail`."""
-    return and_list([f"{name} to {number(value)}" for name, value in values.items()])
+    return and_list([f"{name} to {space.said(name, value)}" for name, value in values.items()])
 
 
 def basis(trials: Trials, now: datetime) -> str:
@@ -215,17 +228,17 @@ def basis(trials: Trials, now: datetime) -> str:
     return text if not rest else f"{text} {_capital(and_list(rest))}; nothing is assumed about {missing} here."
 
 
-def objective_name(objective: Objective) -> str:
-    """Return what an objective looks at, in a few words."""
-    return objective.title if isinstance(objective, Speaking) else type(objective).__name__
+def objective_name(objective: Objective, outcome: Outcome = UNNAMED) -> str:
+    """Return what an objective looks at, in a few words, with the name of the outcome."""
+    return outcome.titled(objective.title) if isinstance(objective, Speaking) else type(objective).__name__
 
 
 def _value_sentence(study: Snapshot, objective: Objective, found: Recommendation) -> str:
     if not study.policy.view(study.trials).space.context:
-        return f"Its estimated value is {number(found.value)}."
+        return f"{study.speech.estimated} {study.outcome.text(found.value)}."
     if isinstance(objective, Speaking):
         return objective.sentence(found.value, replace(study.speech, forecast=found.forecast))
-    return scored(objective_name(objective), found.value)
+    return scored(objective_name(objective), found.value, study.speech)
 
 
 def _protection_sentence(study: Snapshot, objective: Objective, found: Recommendation) -> str:
@@ -265,6 +278,7 @@ def moves(study: Source, found: Recommendation) -> list[str]:
             ranked += _category_moves(name, labels, [labels[place] for place in places], found)
             continue
         numbers = [float(value) for value in values]
+        measure = space.measure(name)
         beyond = _beyond_the_seen(study.trials, name, numbers, found)
         mean = sum(w * n for w, n in zip(found.reference, numbers, strict=True))
         worst = sum(w * n for w, n in zip(found.adversary, numbers, strict=True))
@@ -273,7 +287,7 @@ def moves(study: Source, found: Recommendation) -> list[str]:
         width = math.sqrt(sum(w * (n - worst) ** 2 for w, n in zip(found.adversary, numbers, strict=True)))
         if spread > 0.0 and abs(worst - mean) > MOVED * spread:
             side = "lower" if worst < mean else "higher"
-            text = f"{side} {name} than expected ({number(worst)} on average instead of {number(mean)})"
+            text = f"{side} {name} than expected ({measure.text(worst)} on average instead of {measure.text(mean)})"
             ranked.append((abs(worst - mean) / spread, beyond or text))
         elif spread > 0.0 and abs(width - spread) > 2 * MOVED * spread:
             text = f"{name} {'more' if width > spread else 'less'} spread out than expected"
@@ -297,9 +311,10 @@ def _beyond_the_seen(trials: Trials, name: str, numbers: Sequence[float], found:
     if share <= sum(added) / 2:
         return None
     near = sum(mass * n for mass, n in side) / share
+    measure = trials.space.measure(name)
     cases = number(float(f"{100 * share:.2g}"))
-    text = f"{cases} % of the cases at {name} near {number(near)}, which has not been seen"
-    return f"{text} (so far {number(low)} to {number(high)})"
+    text = f"{cases} % of the cases at {name} near {measure.text(near)}, which has not been seen"
+    return f"{text} (so far {measure.span(low, high)})"
 
 
 def _category_moves(

@@ -22,7 +22,7 @@ from windward.journal import Event
 from windward.objectives.protocol import Speech
 from windward.objectives.situation import Situation
 from windward.policy import Policy
-from windward.space import Space, Value
+from windward.space import Outcome, Space, Value
 from windward.suggest.assess import Assessment, Base
 from windward.suggest.checked import ModelCheck
 from windward.suggest.compare import compared
@@ -145,6 +145,7 @@ class Snapshot:
     memory: int
     status_quo: Mapping[str, Value] | None = None  # what is done without the study
     horizon: int | None = None  # trials that the study is meant to have
+    outcome: Outcome = Outcome()  # noqa: RUF009 - immutable; what comes back, for people
     fit: Any = None  # what the last suggestion's fit found, as plain data
     kept: Kept = field(repr=False, kw_only=True)
     events: Callable[[], Sequence[Event]] = field(repr=False, kw_only=True)  # the log, read when it is needed
@@ -158,7 +159,7 @@ class Snapshot:
         """What sentences about an objective need to know: which way is better, and how many contexts were seen."""
         seen = self.policy.view(self.trials)
         one = Contexts.uniform(torch.zeros(1, seen.space.context_width, dtype=torch.float64))
-        return Speech(Situation(one, seen.contexts_seen, seen), self.trials.sign)
+        return Speech(Situation(one, seen.contexts_seen, seen), self.trials.sign, outcome=self.outcome)
 
     def assessment(
         self, call: str, *, decision: Values | None = None, context: Awaited | Values | None = None

@@ -128,8 +128,9 @@ class Floor:
         sure = f"with {percent(self.confidence)} probability"
         if self.value is None:
             worse = "less" if speech.sign > 0 else "more"
-            return f"A decision is asked only if {sure} it brings at most {number(self.slack)} {worse} than the status quo."
-        return f"A decision is asked only if {sure} it brings {number(self.value)} {speech.better}."
+            slack = f"{speech.text(self.slack or 0.0)} {worse}"
+            return f"A decision is asked only if {sure} it brings at most {slack} than the status quo."
+        return f"A decision is asked only if {sure} it brings {speech.text(self.value)} {speech.better}."
 
 
 def _from_tried(situation: Situation) -> Function:

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from windward.basics import arguments
 from windward.basics.errors import ArgumentError, IncompatibleError, did_you_mean
-from windward.basics.speech import and_list, number, percent, shown
+from windward.basics.speech import and_list, percent, shown
 from windward.objectives.protocol import Objective, Speech, Turning, unturned
 from windward.objectives.situation import Situation
 from windward.search.limits import Limits, together
@@ -190,7 +190,7 @@ class LargestStep:
         origin = "the status quo" if self.of == "status_quo" else "the last decision"
         if not isinstance(self.step, Mapping):
             return f"No number moves by more than {percent(self.step)} of its range from {origin}."
-        moves = [f"{name} by more than {number(size)}" for name, size in self.step.items() if size > 0.0]
+        moves = [f"{name} by more than {speech.named(name, size)}" for name, size in self.step.items() if size > 0.0]
         still = [name for name, size in self.step.items() if size == 0.0]
         said = [f"No step from {origin} moves {' or '.join(moves)}."] if moves else []
         if still:

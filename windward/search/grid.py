@@ -19,7 +19,7 @@ from windward.space.space import Space
 
 @dataclass(frozen=True)
 class OverGrid:
-    """Evaluate every point of a regular grid, `per_parameter` points along each real parameter, and take the best.
+    """Look at every point of a regular grid, `per_parameter` points along each real parameter, and take the best.
 
     `apart` is as in `MultiStart`.
     """

@@ -35,9 +35,12 @@ EXCHANGES = 10
 
 @dataclass(frozen=True)
 class MultiStart:
-    """Screen `screen` Sobol points and the region's hints, refine the best `starts` of them by batched bounded BFGS.
+    """Find the best decision anywhere: look at many, climb from the best of them.
 
-    Integers and categories move by exchange, one parameter at a time; small discrete spaces are enumerated. Under linear
+    Screen `screen` Sobol points and the region's hints, refine the best `starts` of them by batched bounded BFGS.
+
+    Integers and categories move by exchange, one parameter at a time; small discrete spaces are enumerated. What has a step
+    is climbed as though it had none, then the steps around each top are compared. Under linear
     constraints the refinement is sequential quadratic programming, start by start. A pending decision is kept at a
     distance of `apart` of the cube's diagonal wherever anything else is left; `apart=0` lets decisions repeat. Without
     `evaluations` a climb has 24, and eight for each column beyond three.
@@ -114,7 +117,9 @@ class MultiStart:
             chosen = spread_best(points[:first], ranks[:first], self.starts - len(best_hints))
             starts = points[torch.cat([best_hints, chosen])]
         level = _level(ranks)
-        refined, refined_values = self._refine(function, region, starts, level)
+        refined, refined_values = self._refine(function, region, starts, level, region.climbed)
+        if region.space.stepped:
+            refined, refined_values = _on_steps(function, region, refined, starts)
         if region.discrete:
             refined, refined_values = self._exchange(function, region, refined, refined_values, level)
         values = ranks
@@ -128,21 +133,26 @@ class MultiStart:
         return candidates, scores
 
     def _refine(
-        self, function: Function, region: Region, starts: Tensor, level: tuple[float, float]
+        self,
+        function: Function,
+        region: Region,
+        starts: Tensor,
+        level: tuple[float, float],
+        moving: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Climb from every start over the continuous columns, the others held.
+        """Climb from every start over the columns `moving`, the continuous ones where not said, the others held.
 
         `level` is the top and the spread of the screen: in units of the spread, a tolerance means the same whatever the
         outcome's scale and offset.
         """
         top, spread = level
-        moving = region.continuous
+        moving = region.continuous if moving is None else moving
         # Smooth ones converge sooner; with up to ten columns 200 would bring kinked ones less than 1e-3 of the spread more.
         evaluations = max(24, 8 * starts.shape[1]) if self.evaluations is None else self.evaluations
         if not bool(moving.any()):
             return starts, values_of(function, starts)
         if region.polytope is not None:
-            return _refine_constrained(function, region, starts, level, evaluations, self.tolerance)
+            return _refine_constrained(function, region, starts, moving, level, evaluations, self.tolerance)
         held = ~moving.numpy()
         whole = starts.numpy().copy()
         low, high = np.zeros_like(whole), np.ones_like(whole)
@@ -251,6 +261,7 @@ def _refine_constrained(
     function: Function,
     region: Region,
     starts: Tensor,
+    moving: Tensor,
     level: tuple[float, float],
     evaluations: int,
     tolerance: float,
@@ -260,7 +271,6 @@ def _refine_constrained(
 
     assert region.polytope is not None
     top, spread = level
-    moving = region.continuous
     found = starts.clone()
     for row, start in enumerate(starts):
         inner = region.polytope.on(moving, start).interior
@@ -291,11 +301,21 @@ def _refine_constrained(
     return torch.where(better[:, None], found, starts), torch.where(better, values, before)
 
 
+def _on_steps(function: Function, region: Region, tops: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the best decision on the steps around each top of the hills, its start where none is valid, with its value."""
+    found = []
+    for top, start in zip(tops, starts, strict=True):
+        points = region.roundings(top)
+        found.append(points[values_of(function, points).argmax()] if len(points) else start)
+    points = torch.stack(found)
+    return points, values_of(function, points)
+
+
 def _beside(top: Tensor, region: Region, generator: torch.Generator) -> Tensor:
     """Return points around `top` just outside the least distance from it, for when a pending decision sits there."""
     reach = 1.5 * region.apart * math.sqrt(len(top))
     directions = torch.randn(32, len(top), generator=generator, dtype=torch.float64)
-    directions = torch.where(region.continuous, directions, 0.0)
+    directions = torch.where(region.climbed, directions, 0.0)
     directions = directions / directions.norm(dim=-1, keepdim=True).clamp_min(1e-300)
     points = region.valid(torch.cat([top + reach * directions, top + 2.0 * reach * directions]))
     return points[region.feasible(points)]

@@ -23,9 +23,9 @@ class NearBest:
 
     Where few results are in, a model promises most in the corners of the space, where it knows least, and those promises seldom
     hold. So numbers move by at most `reach` of their range from one of the best decisions: the `of` that the acquisition ranks
-    highest among those that came back, half a reach apart from each other at least. Whole numbers and categories move freely.
-    From `until` results on the whole space is searched, so no optimum is out of reach for good. Where pending decisions
-    leave no room the reach is doubled. Each search is one by `search`.
+    highest among those that came back, half a reach apart from each other at least. Categories move freely, and so do whole
+    numbers without a step of their own. From `until` results on the whole space is searched, so no optimum is out of reach for
+    good. Where pending decisions leave no room the reach is doubled. Each search is one by `search`.
 
     >>> NearBest(0.1).reach
     0.1
@@ -73,12 +73,12 @@ class NearBest:
     def _boxes(self, acquisition: Acquisition, region: Region, reach: float) -> list[Region]:
         """Return the region narrowed around each of the best decisions; none where nothing allowed has come back, or enough."""
         tried = region.tried
-        if tried is None or region.results >= self.until or not bool(region.continuous.any()):
+        if tried is None or region.results >= self.until or not bool(region.climbed.any()):
             return []
         tried = region.repaired(region.valid(tried))
         tried = tried[region.feasible(tried)]
         values = values_of(limited(acquisition).value, tried)
-        moving, middles = region.continuous, list[Tensor]()
+        moving, middles = region.climbed, list[Tensor]()
         for place in values.argsort(descending=True).tolist():
             if len(middles) == self.of or not bool(torch.isfinite(values[place])):  # a guard's margin may forbid it
                 break
@@ -91,7 +91,7 @@ class NearBest:
 def _around(middle: Tensor, reach: float, region: Region, hints: Tensor) -> Region:
     """Return the region within reach of a decision `"d"`, with the hints that lie there and the decision among them."""
     low, high = region.bounds or (torch.zeros_like(middle), torch.ones_like(middle))
-    moving = region.continuous
+    moving = region.climbed
     low = torch.where(moving, torch.maximum(low, middle - reach), low)
     high = torch.where(moving, torch.minimum(high, middle + reach), high)
     box = replace(region, low=low, high=high)

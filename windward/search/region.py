@@ -17,7 +17,8 @@ from windward.contexts import product, sobol
 from windward.search.limits import ROUNDING, tightened
 from windward.space.parameters import Value
 from windward.space.polytope import SECONDS, Polytope
-from windward.space.space import Space, few
+from windward.space.space import Space
+from windward.space.values import few
 
 # A suggestion keeps this share of the cube's diagonal from every pending decision: far enough to tell their values
 # apart, and not so far as to leave a peak.
@@ -28,6 +29,8 @@ MOST_REJECTED = 16
 REPAIRS = 50
 # Decisions looked for one by one where whole numbers are so few that rounding finds none.
 CORNERS = 8
+# With up to this many decisions on steps all combinations of the steps on both sides are looked at: 2^6.
+MOST_ROUNDED = 6
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,15 @@ class Region:
         mask = torch.zeros(self.space.decision_width, dtype=torch.bool)
         for name, parameter in self.space.decision.items():
             if name not in self.fixed and parameter.continuous:
+                mask[self.space.decision_columns[name]] = True
+        return mask
+
+    @cached_property
+    def climbed(self) -> Tensor:
+        """Which columns a climb moves: the continuous ones, and those with steps, as though they had none; `"d"` booleans."""
+        mask = self.continuous.clone()
+        for name in self.space.stepped:
+            if name not in self.fixed:
                 mask[self.space.decision_columns[name]] = True
         return mask
 
@@ -213,6 +225,24 @@ class Region:
             x[:, self.continuous] = (x[:, self.continuous] + miss @ pull).clamp(0.0, 1.0)  # the limits are rows
         return x
 
+    def roundings(self, x: Tensor) -> Tensor:
+        """Return the valid decisions on the steps around `x` `"d"`, which a climb has left between them.
+
+        Of many decisions with steps each is moved to its nearest step but one, which goes to the other side.
+        """
+        names = [name for name in self.space.stepped if name not in self.fixed]
+        near, moves = self.valid(x[None])[0], []
+        for name in names:
+            columns = self.space.decision_columns[name]
+            moves.append((name, 1 if float(x[columns]) > float(near[columns]) else -1))
+        corners = (
+            itertools.chain.from_iterable(itertools.combinations(moves, count) for count in range(len(moves) + 1))
+            if len(moves) <= MOST_ROUNDED
+            else [(), *((move,) for move in moves)]
+        )
+        points = self.repaired(torch.cat([self._stepped(near, dict(corner)) for corner in corners]))
+        return points[self.feasible(points)]
+
     def _options(self, name: str, limit: int) -> Tensor:
         found = torch.from_numpy(self.space.decision[name].options(limit))
         return found if self.bounds is None else self.allowed(name, found)
@@ -231,10 +261,13 @@ class Region:
             parameter, columns = self.space.decision[name], self.space.decision_columns[name]
             if parameter.step is None or parameter.low is None or parameter.high is None:
                 return x[None, :][:0]
-            value = int(parameter.from_unit(x[columns].numpy())) + step * parameter.step
-            if not parameter.low <= value <= parameter.high:
+            value = float(parameter.from_unit(x[columns].numpy())) + step * parameter.step
+            room = ROUNDING * parameter.step  # the multiples of a step are rounded
+            if not parameter.low - room <= value <= parameter.high + room:
                 return x[None, :][:0]
             moved[columns] = torch.from_numpy(parameter.to_unit([value])[0])
+        if self.space.stepped:
+            moved = self.space.on_steps(moved[None, :])[0]
         return moved[None, :]
 
     def _walked(self, count: int, generator: torch.Generator) -> Tensor:
@@ -275,14 +308,13 @@ class Region:
         assert self.polytope is not None
         if self.polytope.on(~mask, self.held[1]).interior is None:
             return SpaceError(f"{call}no decision satisfies the constraints {constraints}.")
-        wholes = few(name for name in self.space.constrained_wholes() if name not in self.fixed)
+        wholes = [name for name in self.space.constrained_wholes() if name not in self.fixed]
         if undecided or not wholes:
-            kind = f" with whole numbers for {wholes}" if wholes else ""
+            kind = f" with {'steps' if self.space.stepped else 'whole numbers'} for {few(wholes)}" if wholes else ""
             return SpaceError(
                 f"{call}no decision was found within {SECONDS:g} s that satisfies the constraints {constraints}{kind}; widen "
                 "the constraints."
             )
         return SpaceError(
-            f"{call}no decision satisfies the constraints {constraints}, because {wholes} must be whole; there are fractions "
-            "that would."
+            f"{call}no decision satisfies the constraints {constraints}, because {self.space.must_be(wholes)} would."
         )

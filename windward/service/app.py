@@ -251,7 +251,7 @@ def trials(
     study.sync()
     known = study.trials
     if format == "csv":
-        return Response(records.csv_text(study.space, known), media_type="text/csv; charset=utf-8")
+        return Response(records.csv_text(study.space, known, known.outcome), media_type="text/csv; charset=utf-8")
     found = listed(known.ledger, Sought(standing, tag, text, sort, descending))
     rows = [trial for trial in found if trial.id > after]
     now = utc_now()

@@ -73,7 +73,8 @@ class NewStudy(Body):
     """A study's declaration; parts are written as `windward.to_json` writes them."""
 
     name: NewName
-    direction: Literal["maximize", "minimize"] = "maximize"
+    direction: Literal["maximize", "minimize"] | None = None
+    outcomes: dict[str, dict[str, Any]] | None = None
     seed: Annotated[int, Field(ge=0, le=2**53, strict=True)] = 0
     horizon: Horizon | None = None
     decision: dict[str, dict[str, Any]]

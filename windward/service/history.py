@@ -42,7 +42,7 @@ def add_history(inside: Inside, name: Writable, body: bodies.HistoryFile) -> dic
     """
     study = inside.shelf.study(name)
     study.sync()
-    said = Said(body.columns, body.ignore, body.date)
+    said = Said(body.columns, body.ignore, body.date, study.trials.outcome)
     found = read_history(body.csv, study.space, said, WORDS)
     if len(found.rows) > MOST_ROWS:
         raise Wrong(422, f"one upload takes {MOST_ROWS} rows, this one has {len(found.rows)}; split the file.")

@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 def ask(shelf: Shelf, name: str, body: dict[str, Any], key: str | None) -> dict[str, Any]:
     """Return the next suggestion of a study, and the sentences that say why."""
     from windward.present import records
-    from windward.present.reasons import because
 
     study = shelf.study(name)
     file = body["forecast_csv"]
     columns = None if file is None else read_forecasts("forecast_csv", file, study.space)
     known = read_coming("study.ask", study.space, body["context"], body["forecast"], columns)
     found = study.ask(context=known, fix=body["fix"], radius=body["radius"], key=key, when=_time(body["when"]))
-    return {**records.suggestion(found), "sentences": because(found, study.status_quo)}
+    return {**records.suggestion(found), "sentences": list(found.sentences)}
 
 
 def create(shelf: Shelf, data: dict[str, Any]) -> dict[str, Any]:
@@ -120,7 +119,7 @@ def settled(
     given = coming_at("study.settled", study.space, known, _time(when))
     seen = study.snapshot()
     found = records.settled(seen, delta, given)
-    said = sentences.settled(found["delta"], found["probability"])
+    said = sentences.settled(found["delta"], found["probability"], seen.outcome)
     return json.dumps({**found, "sentences": [said], "revision": seen.revision}, allow_nan=False)
 
 

@@ -2,8 +2,10 @@
 
 from windward.space.cyclic import Calendar, Circular, Cyclic, Dated, calendar, sectioned
 from windward.space.linear import Linear
+from windward.space.outcomes import Maximize, Measured, Minimize, Outcome, measure_of, on_own_steps
 from windward.space.parameters import Categorical, Integer, Parameter, Real, Value
-from windward.space.space import Given, Roles, Space, accepted_before, few
+from windward.space.space import Given, Roles, Space, accepted_before
+from windward.space.values import few
 
 # The kinds of parameters that a declaration can name.
 PARAMETERS: tuple[type, ...] = (Real, Integer, Categorical, Cyclic, Calendar)
@@ -22,6 +24,10 @@ __all__ = [
     "Given",
     "Integer",
     "Linear",
+    "Maximize",
+    "Measured",
+    "Minimize",
+    "Outcome",
     "Parameter",
     "Real",
     "Roles",
@@ -30,5 +36,7 @@ __all__ = [
     "accepted_before",
     "calendar",
     "few",
+    "measure_of",
+    "on_own_steps",
     "sectioned",
 ]

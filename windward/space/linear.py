@@ -14,7 +14,8 @@ import numpy as np
 from windward.basics.errors import SpaceError
 from windward.basics.speech import shown
 from windward.space.numeric import finite_number
-from windward.space.parameters import Array, Parameter, Value, columns_of
+from windward.space.parameters import Array, Parameter, Value
+from windward.space.values import columns_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -157,7 +158,7 @@ def whole_steps(decision: Mapping[str, Parameter], constraints: Sequence[Linear]
     for name in named:
         parameter = decision[name]
         if parameter.step is not None and parameter.low is not None and parameter.high is not None:
-            count = (parameter.high - parameter.low) / parameter.step
+            count = round((parameter.high - parameter.low) / parameter.step)
             steps[columns[name]] = count if count <= MOST_STEPS else 0.0
     return steps
 

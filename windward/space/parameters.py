@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from windward.basics.arguments import LARGEST, is_text
 from windward.basics.errors import SpaceError
-from windward.basics.speech import shown
+from windward.basics.speech import LATER, shown, written
 from windward.space import numeric
 
 Value: TypeAlias = float | int | str | bool
@@ -41,7 +41,7 @@ class Parameter(Protocol):
         ...
 
     @property
-    def step(self) -> int | None:
+    def step(self) -> float | None:
         """How far neighbouring values are apart; None where there are no neighbours."""
         ...
 
@@ -110,12 +110,14 @@ class Parameter(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Real:
     """A real parameter between `low` and `high`; both may be missing for a context.
 
     `log=True` works with its logarithm. `outside` says what becomes of an observed value beyond the bounds: kept as it
-    is (the default: bounds say where the adversary may go, not what is valid), clipped, or refused.
+    is (the default: bounds say where the adversary may go, not what is valid), clipped, or refused. With a `step` what is
+    suggested and recommended is `low` plus whole steps; what was done between them is kept as it was. `unit` is what its
+    numbers are counted in, for people: `Real(2.5, 6, step=0.05, unit="EUR")`.
 
     >>> Real(0, 1).to_unit([0.25])
     array([[0.25]])
@@ -125,14 +127,25 @@ class Real:
     high: float | None = None
     log: bool = field(default=False, kw_only=True)
     outside: Outside = field(default="keep", kw_only=True)
+    step: float | None = field(default=None, kw_only=True, metadata=LATER)
+    unit: str | None = field(default=None, kw_only=True, metadata=LATER)
 
     width: ClassVar[int] = 1
-    continuous: ClassVar[bool] = True
-    step: ClassVar[None] = None
     choices: ClassVar[tuple[Value, ...]] = ()
+    __repr__ = written
 
     def __post_init__(self) -> None:
-        numeric.check(self)
+        numeric.check(self, whole=False)
+
+    @property
+    def continuous(self) -> bool:
+        """Whether every value between two others is valid too."""
+        return self.step is None
+
+    @property
+    def graded(self) -> bool:
+        """Whether it lies on steps of its own."""
+        return self.step is not None
 
     def own_bounds(self) -> list[tuple[float, float]]:
         """Return the bounds in own units, infinite where a bound is missing."""
@@ -170,6 +183,8 @@ class Real:
         """Return the value at a point of [0, 1]; the ends give the bounds exactly."""
         assert self.low is not None and self.high is not None  # decisions have both: Space checks
         unit = float(row[0])
+        if self.step is not None:
+            return float(numeric.nearest_step(self, np.asarray(unit)))
         if unit <= 0.0:
             return float(self.low)
         if unit >= 1.0:
@@ -179,17 +194,18 @@ class Real:
         return min(max(math.exp(own) if self.log else own, float(self.low)), float(self.high))
 
     def snap(self, unit: Array) -> Array:
-        """Return points `"n 1"` inside [0, 1]."""
-        return unit.clip(0.0, 1.0)
+        """Return points `"n 1"` inside [0, 1], on its steps where it has some."""
+        return unit.clip(0.0, 1.0) if self.step is None else self.to_unit(numeric.nearest_step(self, unit))
 
     def options(self, limit: int) -> Array:
-        """Return `limit` even points; `"limit 1"`."""
-        return np.linspace(0.0, 1.0, limit)[:, None]
+        """Return `limit` even points, at most as many as it has steps; `"n 1"`."""
+        even = np.linspace(0.0, 1.0, limit)[:, None]
+        return even if self.step is None else np.unique(self.to_unit(numeric.ladder(self, limit)), axis=0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Integer:
-    """A whole number between `low` and `high`, both included; `log` and `outside` as for `Real`.
+    """A whole number between `low` and `high`, both included; the rest as for `Real`: `Integer(0, 960, step=24)`.
 
     >>> Integer(1, 5).from_unit([0.6])
     3
@@ -199,18 +215,25 @@ class Integer:
     high: int | None = None
     log: bool = field(default=False, kw_only=True)
     outside: Outside = field(default="keep", kw_only=True)
+    step: int = field(default=1, kw_only=True, metadata=LATER)
+    unit: str | None = field(default=None, kw_only=True, metadata=LATER)
 
     width: ClassVar[int] = 1
     continuous: ClassVar[bool] = False
-    step: ClassVar[int] = 1
     choices: ClassVar[tuple[Value, ...]] = ()
+    __repr__ = written
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
             bound = getattr(self, name)
             if bound is not None and (isinstance(bound, bool) or not isinstance(bound, numbers.Integral)):
                 raise SpaceError(f"Integer({name}={shown(bound)}): {name} must be a whole number.")
-        numeric.check(self)
+        numeric.check(self, whole=True)
+
+    @property
+    def graded(self) -> bool:
+        """Whether it lies on steps of its own."""
+        return self.step != 1
 
     def own_bounds(self) -> list[tuple[float, float]]:
         """Return the bounds in own units, infinite where a bound is missing."""
@@ -258,7 +281,9 @@ class Integer:
     def options(self, limit: int) -> Array:
         """Return every whole number as a point of [0, 1], or at most `limit` of them, evenly thinned; `"n 1"`."""
         assert self.low is not None and self.high is not None  # decisions have both: Space checks
-        if self.high - self.low < limit:
+        if self.step != 1:
+            ladder = numeric.ladder(self, limit)
+        elif self.high - self.low < limit:
             ladder = np.arange(self.low, self.high + 1, dtype=np.float64)
         else:
             ladder = self._nearest(np.linspace(0.0, 1.0, limit))
@@ -267,28 +292,33 @@ class Integer:
     def _nearest(self, unit: Array) -> Array:
         """Return the whole numbers inside the bounds nearest to points of [0, 1], elementwise."""
         assert self.low is not None and self.high is not None  # decisions have both: Space checks
+        if self.step != 1:
+            return numeric.nearest_step(self, unit)
         low, high = self.own_bounds()[0]
         own = low + unit.clip(0.0, 1.0) * (high - low)
         return np.rint(np.exp(own) if self.log else own).clip(self.low, self.high)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Categorical:
-    """One of several choices without an order: strings, numbers or booleans.
+    """One of several choices without an order: strings, numbers or booleans; `unit` is that of numbers.
 
     >>> Categorical(["rail", "road"]).to_unit(["road"])
     array([[0., 1.]])
     """
 
     choices: Sequence[Value]
+    unit: str | None = field(default=None, kw_only=True, metadata=LATER)
 
     continuous: ClassVar[bool] = False
     step: ClassVar[None] = None
     low: ClassVar[None] = None
     high: ClassVar[None] = None
     log: ClassVar[bool] = False
+    __repr__ = written
 
     def __post_init__(self) -> None:
+        numeric.check_unit(self)
         if isinstance(self.choices, str) or not isinstance(self.choices, Iterable):
             raise SpaceError(f"Categorical({shown(self.choices)}): give a list of choices.")
         choices = tuple(self.choices)
@@ -362,12 +392,3 @@ class Categorical:
     def options(self, limit: int) -> Array:
         """Return a one-hot row for every choice: without an order none can stand for its neighbours."""
         return np.eye(self.width, dtype=np.float64)
-
-
-def columns_of(parameters: Mapping[str, Parameter]) -> dict[str, slice]:
-    """Return where each parameter's columns are."""
-    result, start = {}, 0
-    for name, parameter in parameters.items():
-        result[name] = slice(start, start + parameter.width)
-        start += parameter.width
-    return result

@@ -21,10 +21,12 @@ import numpy as np
 
 from windward.basics import arguments
 from windward.basics.errors import SpaceError
-from windward.basics.speech import shown
+from windward.basics.speech import Measure, and_list, shown
 from windward.space.cyclic import Circular, Dated
 from windward.space.linear import Linear, constraint_rows, feasibility, whole_steps
-from windward.space.parameters import Array, Parameter, Value, columns_of
+from windward.space.outcomes import measure_of, on_own_steps
+from windward.space.parameters import Array, Parameter, Value
+from windward.space.values import check_values, columns_of, few
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -87,6 +89,12 @@ class Space:
             object.__setattr__(self, role, MappingProxyType(_checked(role, getattr(self, role))))
         if not self.decision:
             raise SpaceError("Space(decision={}): a space needs at least one decision parameter.")
+        for name, parameter in self.context.items():
+            if on_own_steps(parameter):
+                raise SpaceError(
+                    f"Space(context={{{shown(name)}: {shown(parameter)}}}): steps are for what you choose; leave step out of a "
+                    "context, whose values count as they come."
+                )
         shared = sorted(set(self.decision) & set(self.context))
         if shared:
             raise SpaceError(f"Space: {shared} name both a decision and a context; give one of them another name.")
@@ -184,6 +192,28 @@ class Space:
         """Return the same decisions with no context at all."""
         return _accepted(self.decision, {}, self.constraints)
 
+    def measure(self, name: str) -> Measure:
+        """Return how the numbers of a decision or a context are written for people; those of other names plainly."""
+        parameter = self.decision.get(name) or self.context.get(name)
+        return Measure() if parameter is None else measure_of(parameter)
+
+    def said(self, name: str, value: object) -> str:
+        """Return a value of a decision or a context as a person reads it, with its unit."""
+        return self.measure(name).text(value)
+
+    def named(self, values: Values) -> str:
+        """Return values in words: `price 2.50 EUR and route rail`."""
+        return and_list([f"{name} {self.said(name, value)}" for name, value in values.items()])
+
+    def headed(self, name: str) -> str:
+        """Return the heading of a column, or the title of an axis, for a decision or a context: with its unit."""
+        return self.measure(name).headed(name)
+
+    @cached_property
+    def stepped(self) -> tuple[str, ...]:
+        """The decisions that lie on steps of their own: searched as any number, then put on the steps."""
+        return tuple(name for name, parameter in self.decision.items() if on_own_steps(parameter))
+
     # -- user values to tensors and back ---------------------------------------------------------------------------
 
     def encode_decisions(self, decisions: Sequence[Values]) -> Tensor:
@@ -201,6 +231,17 @@ class Space:
         return {
             name: parameter.from_unit(row[self.decision_columns[name]]) for name, parameter in self.decision.items()
         }
+
+    def on_steps(self, x: Tensor) -> Tensor:
+        """Return `x` `"n d"` with the decisions that have steps moved to the nearest ones, all else as it is."""
+        import torch
+
+        result = x.clone() if self.stepped else x
+        for name in self.stepped:
+            columns = self.decision_columns[name]
+            moved = self.decision[name].snap(x[:, columns].detach().cpu().numpy())
+            result[:, columns] = torch.from_numpy(moved).to(x)
+        return result
 
     def snap(self, x: Tensor) -> Tensor:
         """Return `x` `"n d"` moved to the nearest valid decisions: integers rounded, categories one-hot."""
@@ -245,15 +286,30 @@ class Space:
         self, call: str, decision: object, *, partial: bool = False, planned: bool = True
     ) -> dict[str, Value]:
         """Return a clean copy of a decision; `planned` ones obey bounds and constraints, done ones follow `outside`."""
-        clean = _check_values(call, "decision", self.decision, decision, partial=partial, strict=planned)
+        clean = check_values(call, "decision", self.decision, decision, partial=partial, strict=planned)
         if planned and not partial:
             for constraint in self.constraints:
                 constraint.check_values(call, clean, self.decision, CONSTRAINT_SLACK)
         return clean
 
+    def check_fixed(self, call: str, fixed: object) -> dict[str, Value]:
+        """Return a clean copy of decisions that are held for a suggestion: a suggestion lies on the steps, so these do."""
+        clean = self.check_decision(call, fixed, partial=True)
+        for name in self.stepped:
+            if name in clean:
+                parameter, measure = self.decision[name], self.measure(name)
+                nearest = parameter.from_unit(parameter.to_unit([clean[name]])[0])
+                if measure.text(nearest) != measure.text(clean[name]):
+                    raise SpaceError(
+                        f"{call}: decision {shown(name)} must lie on its steps of {measure.text(parameter.step)}, got "
+                        f"{shown(clean[name])}; the nearest is {measure.text(nearest)}."
+                    )
+                clean[name] = nearest
+        return clean
+
     def check_context(self, call: str, context: object, *, partial: bool = False) -> dict[str, Value]:
         """Return a clean copy of a context; values outside their bounds follow the parameter's `outside`."""
-        return _check_values(call, "context", self.context, context, partial=partial, strict=False)
+        return check_values(call, "context", self.context, context, partial=partial, strict=False)
 
     def constraint_rows(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return `(rows, lower, upper)` with lower <= rows @ x <= upper on the unit cube, each row of norm one."""
@@ -269,15 +325,23 @@ class Space:
         named = {name for constraint in self.constraints for name in constraint.coefficients}
         return [name for name, parameter in self.decision.items() if name in named and parameter.step is not None]
 
+    def must_be(self, names: Sequence[str]) -> str:
+        """Return what whole numbers and steps forbid, for a message that goes on with `would`."""
+        if any(name in self.stepped for name in names):
+            return (
+                f"{few(names)} must lie on {'its' if len(names) == 1 else 'their'} steps; there are values between that"
+            )
+        return f"{few(names)} must be whole; there are fractions that"
+
     def _check_feasible(self) -> None:
         state = feasibility(tuple(self.decision.items()), tuple(self.constraints))
         if state == "empty":
             raise SpaceError(f"Space(constraints={shown(list(self.constraints))}): no decision satisfies them all.")
         if state == "no whole numbers":
-            names = few(self.constrained_wholes())
+            names = self.constrained_wholes()
             raise SpaceError(
-                f"Space(constraints={shown(list(self.constraints))}): no decision satisfies them all, because {names} must be "
-                "whole; there are fractions that would. Widen the constraints, or declare Real(...) where fractions make sense."
+                f"Space(constraints={shown(list(self.constraints))}): no decision satisfies them all, because "
+                f"{self.must_be(names)} would. Widen the constraints, or declare Real(...) where fractions make sense."
             )
 
 
@@ -316,40 +380,3 @@ def _checked(role: str, parameters: object) -> dict[str, Parameter]:
 
 def _finite(span: float) -> float | None:
     return span if np.isfinite(span) else None
-
-
-def _check_values(
-    call: str, role: str, parameters: Mapping[str, Parameter], values: object, *, partial: bool, strict: bool
-) -> dict[str, Value]:
-    if not isinstance(values, Mapping):
-        raise SpaceError(f"{call}: {role} must be a dict like {_example(parameters)}, got {shown(values)}.")
-    unknown = [name for name in values if name not in parameters]
-    if unknown:
-        raise SpaceError(f"{call}: unknown {role} {shown(unknown[0])}; the space has {_names(parameters)}.")
-    missing = [name for name in parameters if name not in values]
-    if missing and not partial:
-        raise SpaceError(f"{call}: {role} lacks {shown(missing[0])}; it needs {_names(parameters)}.")
-    return {
-        name: parameters[name].accepted(f"{call}: {role} {shown(name)}", values[name], strict=strict)
-        for name in parameters
-        if name in values
-    }
-
-
-def few(names: Iterable[str]) -> str:
-    """Return some names for a message, and how many more there are.
-
-    >>> few(["a", "b"]), few("abcdefg")
-    ("'a' and 'b'", "'a', 'b', 'c', 'd' and 3 more")
-    """
-    every = [shown(name, 60) for name in names]
-    parts = every if len(every) <= 5 else [*every[:4], f"{len(every) - 4} more"]
-    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
-
-
-def _names(names: Iterable[str]) -> str:
-    return ", ".join(repr(name) for name in names) or "none (declare it in Space)"
-
-
-def _example(parameters: Mapping[str, Parameter]) -> str:
-    return "{" + ", ".join(f"{shown(name)}: ..." for name in parameters) + "}"

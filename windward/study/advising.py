@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from windward.basics.errors import ArgumentError
+from windward.basics.speech import shown
+from windward.present.sentences import advice, assessed, compared
 from windward.trials.coming import coming_at
 from windward.trials.shift import LEVEL
 
 if TYPE_CHECKING:
+    from windward.present.notebook import Figures
     from windward.present.snapshot import Snapshot
     from windward.space.parameters import Value
     from windward.space.space import Space
@@ -36,14 +42,37 @@ class Advising(ABC):
     @abstractmethod
     def snapshot(self) -> Snapshot: ...
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: how the study stands."""
+        from windward.present.notebook import study_card
+
+        return study_card(self)
+
+    @property
+    def plots(self) -> Figures:
+        """Its figures by name: `study.plots.history()`; `study.plots.png("history", "history.png")` writes an image."""
+        from windward.present.notebook import Figures
+
+        return Figures(self)
+
+    def report(self, path: str | Path = "report.html") -> Path:
+        """Write a report to read, one HTML file that needs no network, and return where it is."""
+        from windward.present.report import write_report
+
+        if not isinstance(path, str | Path):
+            raise ArgumentError(f"study.report(path={shown(path)}): name a file, such as 'report.html'.")
+        write_report(self, path)
+        return Path(path)
+
     def recommend(self, *, context: ComingContext | None = None, when: datetime | None = None) -> Recommendation:
         """Return the decision to deploy: the best by the objective under the posterior of what has arrived.
 
         No imagined value is used. `context` is what is known of the context it will meet, values or forecasts. `when` is the
         time it will be, by which contexts of the calendar are known; left out, the decision is for any time.
         """
-        given = coming_at("study.recommend", self.space, context, when)
-        return self.snapshot().recommendation("study.recommend", context=given)
+        given, seen = coming_at("study.recommend", self.space, context, when), self.snapshot()
+        found = seen.recommendation("study.recommend", context=given)
+        return replace(found, sentences=tuple(advice(seen, found)))
 
     def assess(
         self, decision: Values, *, context: ComingContext | None = None, when: datetime | None = None
@@ -53,7 +82,9 @@ class Advising(ABC):
             self.space.check_decision("study.assess", decision),
             coming_at("study.assess", self.space, context, when),
         )
-        return self.snapshot().recommendation("study.assess", decision=clean, context=given)
+        seen = self.snapshot()
+        found = seen.recommendation("study.assess", decision=clean, context=given)
+        return replace(found, sentences=tuple(assessed(seen, found)))
 
     def check(self) -> ModelCheck:
         """Return whether the model deserves belief: how well it predicts each result from the others."""
@@ -96,7 +127,9 @@ class Advising(ABC):
         """
         call, check = "study.compare", self.space.check_decision
         one, other = (None if each is None else check(call, each) for each in (first, second))
-        return self.snapshot().comparison(call, one, other, context=coming_at(call, self.space, context, when))
+        seen = self.snapshot()
+        found = seen.comparison(call, one, other, context=coming_at(call, self.space, context, when))
+        return replace(found, sentences=tuple(compared(seen, found)))
 
     def by_context(
         self,

@@ -108,7 +108,7 @@ class Fit:
 
 def trials_of(history: History, device: torch.device) -> Trials:
     """Return the trials as they are now, with tensors on a device; immutable."""
-    return Trials(history.space, history.rows, history.sign, device)
+    return Trials(history.space, history.rows, history.sign, device, history.told)
 
 
 def standing_of(history: History) -> dict[str, Any]:

@@ -1,6 +1,10 @@
 """A study declared as plain data, from a TOML file or a request: its space, its direction, its policy.
 
-    name = "shop"                    direction = "maximize"            seed = 0
+    name = "shop"                    seed = 0
+
+    [outcomes.profit]
+    part = "Maximize"
+    unit = "EUR"
 
     [decision.order]                 [context.demand]                  [policy]
     part = "Real"                    part = "Real"                     method = "drbo_kde"
@@ -37,13 +41,25 @@ from windward.journal import Journal, check_name
 from windward.parts import OWN_PARTS
 from windward.policy import Policy
 from windward.rules.guards import check_status_quo
-from windward.space import PARAMETERS, Circular, Linear, Space
+from windward.space import PARAMETERS, Circular, Linear, Maximize, Minimize, Space
+from windward.space.outcomes import checked_outcome
 from windward.space.parameters import Value
 from windward.space.space import KINDS
 from windward.study.standing import checked_standing
 from windward.study.study import Study
 
-FIELDS = ("name", "direction", "seed", "horizon", "decision", "context", "constraints", "status_quo", "policy")
+FIELDS = (
+    "name",
+    "direction",
+    "outcomes",
+    "seed",
+    "horizon",
+    "decision",
+    "context",
+    "constraints",
+    "status_quo",
+    "policy",
+)
 # The default by name, for files that change some of its parts. The objective is its argument: other parts depend on it.
 DEFAULT = "auto"
 PARTS_OF_A_POLICY = tuple(field.name for field in fields(Policy) if field.name != "objective")
@@ -61,10 +77,11 @@ class Declaration:
     name: str
     space: Space
     policy: Policy | None = None
-    direction: Literal["maximize", "minimize"] = "maximize"
+    direction: Literal["maximize", "minimize"] | None = None
     seed: int = 0
     status_quo: Mapping[str, Value] | None = None
     horizon: int | None = None
+    outcomes: Mapping[str, Maximize | Minimize] | None = None
 
     def create(self, journal: str | Journal, *, memory: int | None = None) -> Study:
         """Make the study in a journal."""
@@ -75,6 +92,7 @@ class Declaration:
             name=self.name,
             seed=self.seed,
             direction=self.direction,
+            outcomes=self.outcomes,
             status_quo=self.status_quo,
             horizon=self.horizon,
             memory=memory,
@@ -99,21 +117,38 @@ def declared(data: object, *, memory: int | None = None, plugins: bool = True) -
         raise ArgumentError(f"a declaration has no field {shown(unknown[0])}{near}; it has {', '.join(FIELDS)}.")
     _check_there(data)
     check_name("declaration", data["name"])
-    direction, seed = data.get("direction", "maximize"), data.get("seed", 0)
-    arguments.choice("declaration", "direction", direction, ("maximize", "minimize"))
+    seed = data.get("seed", 0)
     space = Space(
         _parameters("decision", data["decision"], plugins),
         _parameters("context", data.get("context", {}), plugins),
         _constraints(data.get("constraints", [])),
     )
+    outcomes, direction = _outcomes(data.get("outcomes")), data.get("direction")
+    outcome = checked_outcome("declaration", outcomes, direction, {*space.decision, *space.context})
     with _within("[policy]"):
         policy = None if data.get("policy") is None else declared_policy(data["policy"], plugins=plugins)
     status_quo, horizon = checked_standing("declaration", space, data.get("status_quo"), data.get("horizon"))
     if policy is not None:
         check_status_quo("declaration", policy.guard, status_quo)
-        policy.check(space, sign=1.0 if direction == "maximize" else -1.0, memory=memory)
+        policy.check(space, sign=1.0 if outcome.goal == "maximize" else -1.0, memory=memory)
     seed = arguments.whole("declaration", "seed", seed, low=0)
-    return Declaration(data["name"], space, policy, direction, seed, status_quo, horizon)
+    return Declaration(data["name"], space, policy, direction, seed, status_quo, horizon, outcomes)
+
+
+def _outcomes(data: object) -> dict[str, Any] | None:
+    """Return the outcomes in the tables of that name; None where there are none."""
+    if data is None:
+        return None
+    example = 'write a table [outcomes.profit] with part = "Maximize" and unit = "EUR"'
+    if not isinstance(data, Mapping):
+        raise ArgumentError(f"outcomes = {shown(data, 60)}: {example}.")
+    found = {}
+    for name, entry in data.items():
+        with _within(f"[outcomes.{name}]"):
+            if not isinstance(entry, Mapping) or entry.get("part") not in ("Maximize", "Minimize"):
+                raise ArgumentError(f'{shown(entry, 60)}: part must be "Maximize" or "Minimize"; {example}.')
+            found[str(name)] = decode(entry, Table({"Maximize": Maximize, "Minimize": Minimize}, plugins=False))
+    return found
 
 
 @contextmanager
@@ -194,7 +229,7 @@ def _check_there(data: Mapping[str, Any]) -> None:
 def _tables(data: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the tables of a declaration by their headings."""
     found = []
-    for role in ("decision", "context", "status_quo", "policy"):
+    for role in ("decision", "context", "outcomes", "status_quo", "policy"):
         if isinstance(data.get(role), Mapping):
             found.append((role, data[role]))
             found += [(f"{role}.{name}", entry) for name, entry in data[role].items() if isinstance(entry, Mapping)]

@@ -12,9 +12,9 @@ from windward.basics.speech import shown
 from windward.default import auto
 from windward.journal import check_name, check_texts
 from windward.journal.events import VERSION
-from windward.journal.upcast import VALUE
 from windward.policy import Policy, check_policy
 from windward.rules.guards import check_status_quo
+from windward.space.outcomes import Maximize, Minimize, checked_outcome, logged
 from windward.space.parameters import Value
 from windward.space.space import Space
 from windward.study.standing import checked_standing
@@ -27,7 +27,8 @@ def created_body(
     *,
     name: str,
     seed: int,
-    direction: str,
+    direction: str | None,
+    outcomes: Mapping[str, Maximize | Minimize] | None,
     status_quo: Mapping[str, Value] | None,
     horizon: int | None,
     memory: int,
@@ -38,18 +39,18 @@ def created_body(
     if policy is None:
         policy = auto()
     check_policy("Study", policy)
-    arguments.choice("Study", "direction", direction, ("maximize", "minimize"))
+    outcome = checked_outcome("Study", outcomes, direction, {*space.decision, *space.context})
     seed = arguments.whole("Study", "seed", seed, low=0)
     check_name("Study", name, new=True)
     check_texts("Study", space)
     status_quo, horizon = checked_standing("Study", space, status_quo, horizon)
     check_status_quo("Study", policy.guard, status_quo)
-    policy.check(space, sign=1.0 if direction == "maximize" else -1.0, memory=memory)
+    policy.check(space, sign=1.0 if outcome.goal == "maximize" else -1.0, memory=memory)
     return {
         "v": VERSION,
         "space": encode(space),
         "policy": encode(policy),
-        "outcomes": {VALUE: {"goal": direction, "unit": None}},
+        "outcomes": logged(outcome),
         "seed": seed,
         "status_quo": status_quo,
         "horizon": horizon,

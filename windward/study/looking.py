@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
-from windward.journal import Event
+from windward.journal import Event, History
 from windward.policy import Policy
+from windward.present.reasons import because
 from windward.present.snapshot import Kept, Snapshot
 from windward.study.log import Log
+from windward.trials.records import Suggestion
 from windward.trials.trials import Trials
 
 
@@ -19,6 +22,7 @@ def snapshot_of(log: Log, policy: Policy, trials: Trials, memory: int, kept: Kep
         space=history.space,
         policy=policy,
         direction=history.direction,
+        outcome=history.told,
         seed=history.seed,
         trials=trials,
         revision=history.head,
@@ -30,6 +34,13 @@ def snapshot_of(log: Log, policy: Policy, trials: Trials, memory: int, kept: Kep
         kept=kept,
         events=partial(_events, log, history.study, history.birth, history.head),
     )
+
+
+def worded(found: Suggestion, history: History) -> Suggestion:
+    """Return a suggestion with what a person reads of it: its values with their units, and why it is suggested."""
+    space, values = history.space, {**found.decision, **(found.context or {})}
+    said = because(found, history.status_quo, space=space, outcome=history.told)
+    return replace(found, sentences=tuple(said), named={name: space.said(name, each) for name, each in values.items()})
 
 
 def _events(log: Log, study: str, birth: str | None, head: int) -> list[Event]:

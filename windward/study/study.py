@@ -18,6 +18,7 @@ from windward.journal.keys import key_for
 from windward.parts import OWN_PARTS
 from windward.policy import Policy
 from windward.present.snapshot import Kept, Snapshot
+from windward.space.outcomes import Maximize, Minimize
 from windward.space.parameters import Value
 from windward.space.space import Space
 from windward.study import tell as telling
@@ -25,7 +26,7 @@ from windward.study.advising import Advising
 from windward.study.ask import Asker, Wanted, trials_of
 from windward.study.founding import created_body
 from windward.study.log import Clock, Log, journal_of, utc_now
-from windward.study.looking import snapshot_of
+from windward.study.looking import snapshot_of, worded
 from windward.study.reading import PartsReader, allowed, use
 from windward.study.run import Leftover, run_rounds
 from windward.study.standing import declare_standing
@@ -55,13 +56,14 @@ class Study(Advising):
     >>> study.trials[0].value
     1.93
 
-    `policy` left out is `ww.auto()`, Windward's own for the average over the contexts; its report is careful on imported
-    history (`Report(caution="history")`). `journal` is a URL such as `"sqlite:///shop.db"`, a journal, or None for
-    one in memory. `status_quo` is what is done without the study, a whole decision; `horizon` is how many trials it is meant
-    to have; both can be declared later. `clock` returns the time, a datetime with a time zone, for studies that live by
-    another clock than the machine's; give the same one to `Study.open`. `device` is where the model is computed: `"cuda"`
-    pays from some thousands of observations or tens of thousands of decisions. `memory` is how many bytes a suggestion may
-    take; one that needs more is refused. Left out, it is 4 GiB, or all that another device than the processor has.
+    `policy` left out is `ww.auto()`, the average over the contexts, with a report that is careful on imported history.
+    `journal` is a URL such as `"sqlite:///shop.db"`, a journal, or None for one in memory. `outcomes` names what comes back,
+    which way is better, and its unit: `outcomes={"profit": ww.Maximize(unit="EUR")}`. Left out, it is a value without unit, and
+    `direction` says which way is better. `status_quo` is what is done without the study, a whole decision; it may lie between
+    steps. `horizon` is how many trials it is meant to have; both can be declared later. `clock` returns the time, a datetime
+    with a time zone, for studies that live by another clock than the machine's; give the same one to `Study.open`. `device` is
+    where the model is computed: `"cuda"` pays from some thousands of observations or tens of thousands of decisions. `memory`
+    is how many bytes a suggestion may take, 4 GiB or all of another device where it is left out; what needs more is refused.
     """
 
     def __init__(
@@ -72,7 +74,8 @@ class Study(Advising):
         journal: str | Journal | None = None,
         name: str = "study",
         seed: int = 0,
-        direction: Literal["maximize", "minimize"] = "maximize",
+        direction: Literal["maximize", "minimize"] | None = None,
+        outcomes: Mapping[str, Maximize | Minimize] | None = None,
         status_quo: Values | None = None,
         horizon: int | None = None,
         parts: Iterable[type] = (),
@@ -86,6 +89,7 @@ class Study(Advising):
             name=name,
             seed=seed,
             direction=direction,
+            outcomes=outcomes,
             status_quo=status_quo,
             horizon=horizon,
             memory=allowed(memory, device),
@@ -159,6 +163,11 @@ class Study(Advising):
         return self._history.direction
 
     @property
+    def outcomes(self) -> dict[str, Maximize | Minimize]:
+        """What comes back, by name, with which way is better and its unit."""
+        return {self._history.outcome: self._history.told.declared}
+
+    @property
     def seed(self) -> int:
         """The seed of every random choice."""
         return self._history.seed
@@ -229,11 +238,11 @@ class Study(Advising):
         An ask that is repeated with the same `key`, from anywhere, returns the suggestion of the first.
         """
         known = known_of("study.ask", self.space, context)
-        fixed = self.space.check_decision("study.ask(fix=...)", {} if fix is None else fix, partial=True)
+        fixed = self.space.check_fixed("study.ask(fix=...)", {} if fix is None else fix)
         if radius is not None:
             radius = arguments.number("study.ask", "radius", radius, low=0.0)
         at = None if when is None else moment("study.ask", "when", when)
-        return self._asker.ask(key_for("study.ask", key), Wanted(known, fixed, radius, at))
+        return worded(self._asker.ask(key_for("study.ask", key), Wanted(known, fixed, radius, at)), self._history)
 
     def ask_many(self, count: int) -> list[Suggestion]:
         """Return `count` decisions to try at once, each asked with the ones before it pending."""
@@ -241,7 +250,7 @@ class Study(Advising):
 
     def replay(self, id: int) -> Suggestion:
         """Recompute a trial's suggestion from the log alone: on the machine that made it, the same to the last bit."""
-        return self._asker.replay(id)
+        return worded(self._asker.replay(id), self._history)
 
     # -- telling ---------------------------------------------------------------------------------------------------
 

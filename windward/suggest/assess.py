@@ -176,6 +176,7 @@ def _by_the_fit(base: Base, policy: Policy, caution: float) -> Tensor:
         acquisition = policy.reporting.belief(situation, reduction, generator)
     evaluated = situation.trials.dataset.x
     if policy.report.candidates == "evaluated":
+        evaluated = situation.trials.space.on_steps(evaluated)  # what was done between the steps is not done again
         return evaluated[acquisition(evaluated).argmax()].cpu()
     region = Region(situation.trials.space, hints=evaluated.cpu(), results=len(evaluated), tried=evaluated.cpu())
     return policy.maximize(acquisition, region, generator)

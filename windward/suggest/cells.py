@@ -11,7 +11,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from windward.basics.speech import number
+from windward.basics.speech import Measure
 from windward.contexts import Contexts
 from windward.space import Space, Value, sectioned
 from windward.space.parameters import Parameter
@@ -51,18 +51,19 @@ def divided(space: Space, name: str, contexts: Contexts, seen: int, *, together:
     """Return a context divided into cells, `together` of them at once; numbers by where weighted `contexts` lie."""
     parameter, period = space.context[name], space.circles.get(name)
     if period is not None:
-        labels, _ = sectioned(parameter, period, [])
-        return Division(name, tuple(labels), tuple(str(label) for label in labels), parameter, period)
+        sections, _ = sectioned(parameter, period, [])
+        return Division(name, tuple(sections), tuple(str(each) for each in sections), parameter, period)
     if parameter.choices:
-        return Division(name, tuple(parameter.choices), tuple(str(each) for each in parameter.choices), parameter)
+        labels = tuple(space.said(name, each) for each in parameter.choices)
+        return Division(name, tuple(parameter.choices), labels, parameter)
     values = [float(space.decode_context(point)[name]) for point in contexts.points]
     ends = _ends(values, contexts.weights, max(FEWEST, min(MOST, seen // SEEN_EACH) // together), parameter.step)
     bounds = [None, *ends, None]
     parts = tuple(itertools.pairwise(bounds))
-    return Division(name, parts, tuple(_said(part, parameter.step) for part in parts), parameter)
+    return Division(name, parts, tuple(_said(part, parameter.step, space.measure(name)) for part in parts), parameter)
 
 
-def _ends(values: Sequence[float], weights: Tensor, count: int, step: int | None) -> list[float]:
+def _ends(values: Sequence[float], weights: Tensor, count: int, step: float | None) -> list[float]:
     """Return where a number's range is divided: into parts that are as likely, at values that can be read."""
     low, high = min(values), max(values)
     if step and (high - low) / step < FEW_VALUES:
@@ -77,17 +78,17 @@ def _ends(values: Sequence[float], weights: Tensor, count: int, step: int | None
     return [end for end in dict.fromkeys(rounded) if low <= end < high]
 
 
-def _said(part: Part, step: int | None) -> str:
+def _said(part: Part, step: float | None, measure: Measure) -> str:
     low, high = part
     if step and low is not None:
         low += step  # what is left out is the last of the part before
     if low is None and high is None:
         return "any"
     if low is None:
-        return f"up to {number(_plain(high))}"
+        return f"up to {measure.text(_plain(high))}"
     if high is None:
-        return f"{'from' if step else 'above'} {number(_plain(low))}"
-    return number(_plain(low)) if low == high else f"{number(_plain(low))} to {number(_plain(high))}"
+        return f"{'from' if step else 'above'} {measure.text(_plain(low))}"
+    return measure.text(_plain(low)) if low == high else measure.span(_plain(low), _plain(high))
 
 
 def _plain(value: float | None) -> float | int | None:

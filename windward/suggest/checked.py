@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from statistics import NormalDist
 
 from windward.basics.speech import and_list, counted, number, percent
+from windward.space.outcomes import Outcome
 from windward.space.parameters import Value
 
 # How often a model that is right may be doubted, by each kind of warning.
@@ -84,6 +85,7 @@ class ModelCheck:
     log_score_linear: float
     outliers: tuple[int, ...]
     noise_depends_on: Mapping[str, Value]
+    outcome: Outcome = field(default=Outcome(), repr=False)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -141,8 +143,9 @@ class ModelCheck:
     def _strange(self) -> list[str]:
         rows = {row.id: row for row in self.trials}
         texts = [
-            f"Trial {id} is far from what the others suggest ({number(rows[id].observed)}; {number(rows[id].low)} to "
-            f"{number(rows[id].high)} was expected). Make sure that it is right. If it is not, correct it with amend."
+            f"Trial {id} is far from what the others suggest ({self.outcome.text(rows[id].observed)}; "
+            f"{self.outcome.span(rows[id].low, rows[id].high, 'to')} was expected). Make sure that it is right. If it is not, "
+            "correct it with amend."
             for id in self.outliers[:MOST_TOLD]
         ]
         rest = [str(id) for id in self.outliers[MOST_TOLD:]]

@@ -19,6 +19,7 @@ from windward.contexts.forecast import (
     shares,
     weighted_quantiles,
 )
+from windward.space import measure_of
 from windward.trials.trials import Trials
 
 # The range that outcomes are counted in.
@@ -111,7 +112,7 @@ def _said(
     inside, expected, bias = numbers
     said = [_counted(name, past, inside, expected)]
     if bias is not None and off:
-        by = percent(abs(bias)) if past.parameter.log else number(abs(bias))
+        by = percent(abs(bias)) if past.parameter.log else measure_of(past.parameter).text(abs(bias))
         said.append(f"They were {by} too {'low' if bias > 0 else 'high'} on average.")
     score, usual = means
     if score is not None and usual is not None and usual > 0.0:
@@ -182,4 +183,4 @@ def _correction(past: PastForecasts) -> str:
     if past.parameter.log:
         return f"times {number(math.exp(float(made.shift)))}, {wider}"
     moved = float(f"{float(made.shift):.3g}")
-    return f"{number(abs(moved))} {'higher' if moved > 0 else 'lower'}, {wider}"
+    return f"{measure_of(past.parameter).text(abs(moved))} {'higher' if moved > 0 else 'lower'}, {wider}"

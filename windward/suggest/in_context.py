@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
 from windward.basics import streams
 from windward.basics.errors import ArgumentError, IncompatibleError, did_you_mean
-from windward.basics.speech import and_list, number, percent, shown
+from windward.basics.speech import and_list, percent, shown
 from windward.contexts import Contexts
 from windward.objectives.plain import AVERAGE
 from windward.objectives.protocol import Averaging
-from windward.space import Space, Value
+from windward.space import Outcome, Space, Value
 from windward.suggest.assess import INTERVAL, Assessment, Base, central
 from windward.suggest.cells import Division, Part, cell_of_each, divided
 from windward.suggest.unknown import Unknowns, unknowns
@@ -50,6 +50,7 @@ class ContextCell:
     interval: tuple[float, float]
     status_quo: float | None = None
     status_quo_interval: tuple[float, float] | None = None
+    outcome: Outcome = field(default=Outcome(), repr=False)
 
     @property
     def words(self) -> str:
@@ -60,12 +61,10 @@ class ContextCell:
     @property
     def sentence(self) -> str:
         """What the decision is worth here, in words."""
-        low, high = (number(end) for end in self.interval)
-        text = (
-            f"{self.words} ({often(self.share)}): {number(self.value)}, with 90 % probability between {low} and {high}."
-        )
+        said, span = self.outcome.text(self.value), self.outcome.span(*self.interval)
+        text = f"{self.words} ({often(self.share)}): {said}, with 90 % probability between {span}."
         if self.status_quo is not None:
-            text += f" The status quo brings {number(self.status_quo)}."
+            text += f" The status quo brings {self.outcome.text(self.status_quo)}."
         return text if self.seen else f"{text} It has not been seen yet, so this is a guess."
 
 
@@ -82,13 +81,14 @@ class ByContext:
     cells: tuple[ContextCell, ...]
     status_quo: Values | None = None
     average: bool = True
+    called: str = field(default="", repr=False)  # the decision in words
+    outcome: Outcome = field(default=Outcome(), repr=False)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What each cell is worth, in words."""
-        named = and_list([f"{name} {number(value)}" for name, value in self.decision.items()])
         return (
-            f"This is what {named} is worth on average, by context.",
+            f"This is what {self.called} is worth on average, by context.",
             *(c.sentence for c in self.cells),
             *self.notes,
         )
@@ -143,9 +143,11 @@ def by_context(
             inside = torch.tensor([each == place for each in places], device=contexts.weights.device)
             if float(contexts.weights[inside].sum()) >= LEAST_SHARE:
                 values = trials.sign * within(drawn, inside).values(x)
-                cells.append(_cell(divisions, place, float(contexts.weights[inside].sum()), seen.count(place), values))
+                share = float(contexts.weights[inside].sum())
+                cells.append(_cell(divisions, place, share, seen.count(place), values, trials.outcome))
     names = tuple(dict.fromkeys(itertools.chain.from_iterable(groups)))
-    return ByContext(dict(decision), names, tuple(cells), quo, isinstance(base.policy.reported, Averaging))
+    average, called = isinstance(base.policy.reported, Averaging), trials.space.named(decision)
+    return ByContext(dict(decision), names, tuple(cells), quo, average, called, trials.outcome)
 
 
 def across_decisions(found: Assessment, name: str, x: Tensor) -> list[tuple[str, float, Tensor]]:
@@ -164,14 +166,14 @@ def across_decisions(found: Assessment, name: str, x: Tensor) -> list[tuple[str,
 
 
 def _cell(
-    divisions: Sequence[Division], place: tuple[int, ...], share: float, seen: int, values: Tensor
+    divisions: Sequence[Division], place: tuple[int, ...], share: float, seen: int, values: Tensor, outcome: Outcome
 ) -> ContextCell:
     where = {one.name: one.where[at] for one, at in zip(divisions, place, strict=True)}
     labels = {one.name: one.labels[at] for one, at in zip(divisions, place, strict=True)}
     levels = torch.tensor(INTERVAL, dtype=values.dtype, device=values.device)
     means, (low, high) = central(values).tolist(), values.quantile(levels, dim=0).tolist()
-    beside = (means[1], (low[1], high[1])) if len(means) > 1 else (None, None)
-    return ContextCell(where, labels, share, seen, means[0], (low[0], high[0]), *beside)
+    quo, quo_interval = (means[1], (low[1], high[1])) if len(means) > 1 else (None, None)
+    return ContextCell(where, labels, share, seen, means[0], (low[0], high[0]), quo, quo_interval, outcome)
 
 
 def plain(base: Base) -> Unknowns:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from windward.basics import streams
 from windward.basics.errors import IncompatibleError, TrialError
-from windward.basics.speech import counted, number, shown
+from windward.basics.speech import counted, shown
 from windward.policy import SAMPLES, Policy
 from windward.space import Space, Value, sectioned
 from windward.suggest.baselines import constant_left_out, plane_left_out
@@ -82,6 +82,7 @@ def model_check(policy: Policy, seen: Trials, posterior: Posterior, generator: t
         log_score_linear=float(plane.log_scores.mean()),
         outliers=tuple(sorted(trial.id for trial, out in zip(arrived, far.tolist(), strict=True) if out)),
         noise_depends_on=_dependences(seen.space, arrived, sizes.numpy()),
+        outcome=seen.outcome,
     )
 
 
@@ -97,7 +98,7 @@ def _require_enough(call: str, seen: Trials) -> None:
     low, high = min(values), max(values)
     if high - low <= CONSTANT * max(abs(low), abs(high)):
         raise TrialError(
-            f"{call}: all {count} results are {number(values[0])}; a check of the model needs results that differ."
+            f"{call}: all {count} results are {seen.outcome.text(values[0])}; a check of the model needs results that differ."
         )
 
 

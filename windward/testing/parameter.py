@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from windward.basics.errors import SpaceError
-from windward.space import Circular, Parameter, Real, Space, Value
+from windward.space import Circular, Parameter, Real, Space, Value, on_own_steps
 from windward.space.parameters import Array
 from windward.testing.holding import even, require, require_error, require_json
 
@@ -34,7 +34,8 @@ def check_parameter(parameter: Parameter, *, seed: int = 0) -> None:
     """
     require_json(parameter)
     category, bounds, circle = bool(parameter.choices), parameter.own_bounds(), isinstance(parameter, Circular)
-    Space({"it": Real(0, 1) if circle else parameter}, {"seen": parameter})
+    # What lies on steps of its own is chosen, never only seen.
+    Space({"it": Real(0, 1) if circle else parameter}, {} if on_own_steps(parameter) else {"seen": parameter})
     columns = len(parameter.choices) if category else 2 if circle else 1
     said = f"{parameter!r}: a {'category' if category else 'number'} of {columns} columns"
     require(parameter.width == columns, f"{said} has width {parameter.width!r}.")

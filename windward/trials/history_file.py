@@ -17,8 +17,10 @@ from windward.basics import arguments
 from windward.basics.errors import ArgumentError, WindwardError
 from windward.basics.times import read_moment
 from windward.space.dates import clocks, dated
+from windward.space.outcomes import Outcome
 from windward.space.parameters import Parameter, Value
 from windward.space.space import Space
+from windward.trials.headings import between_steps, without_unit
 from windward.trials.notes import checked_note, checked_tags, read_tags
 from windward.trials.records import Past
 from windward.trials.tables import Numbers, between_cells
@@ -35,6 +37,7 @@ class Said:
     renamed: Mapping[str, str] = field(default_factory=dict)  # heading to name
     ignore: Sequence[str] = ()
     date: str | None = None
+    outcome: Outcome = Outcome()  # noqa: RUF009 - immutable; what the study is told
 
 
 @dataclass(frozen=True)
@@ -136,16 +139,17 @@ def refuse_columns(columns: Columns, space: Space, said: Said, words: Words) -> 
     for heading in columns.unknown:
         as_said = f"{said.renamed[heading]!r}, " if heading in said.renamed else ""
         raise ArgumentError(
-            f"column {heading!r} is {as_said}neither a decision nor a context; {_needed(space)}. Leave it out with "
-            f"{words.leave_out(heading)}, or say what it is with {words.rename(heading, 'NAME')}."
+            f"column {heading!r} is {as_said}neither a decision nor a context; {_needed(space, said.outcome)}. Leave it out "
+            f"with {words.leave_out(heading)}, or say what it is with {words.rename(heading, 'NAME')}."
         )
     for name in columns.missing:
         if name in space.dated:
             raise ArgumentError(
                 f"there is no column {name!r}, which is known from the date: name the column of dates with {words.date}."
             )
+        name = said.outcome.name if name == "value" else name
         raise ArgumentError(
-            f"there is no column {name!r}; {_needed(space)}. A column under another heading is named with "
+            f"there is no column {name!r}; {_needed(space, said.outcome)}. A column under another heading is named with "
             f"{words.rename('HEADING', name)}."
         )
 
@@ -159,8 +163,12 @@ def columns_of(headings: list[str], space: Space, said: Said, words: Words) -> C
             continue
         if heading in said.ignore:
             ignored.append(heading)
-        elif not _placed(heading, said.renamed.get(heading, heading), space, found, words):
-            (unknown if heading in said.renamed or heading not in IGNORED else ignored).append(heading)
+            continue
+        renamed = said.renamed.get(heading)
+        name = without_unit(heading, space, said.outcome, words.rename) if renamed is None else renamed
+        name = "value" if name == said.outcome.name else name
+        if not _placed(heading, name, space, found, words):
+            (unknown if renamed is not None or name not in IGNORED else ignored).append(heading)
     # What is known from the date needs no column of its own.
     needed = [name for name in space.context if said.date is None or name not in space.dated]
     missing = [name for name in space.decision if name not in found.decision]
@@ -218,8 +226,8 @@ def _placed(heading: str, name: str, space: Space, found: Columns, words: Words)
     return False
 
 
-def _needed(space: Space) -> str:
-    return f"needed are {', '.join((*space.decision, *space.context, 'value'))}, and noise if you like"
+def _needed(space: Space, outcome: Outcome) -> str:
+    return f"needed are {', '.join((*space.decision, *space.context, outcome.name))}, and noise if you like"
 
 
 def _checked(
@@ -247,6 +255,7 @@ def _checked(
     leave = " and ".join(words.leave_out(heading) for heading in known)
     context = dated("import", space, context, at, remedy=f"leave the column out with {leave}")
     notes = [note for name in done for note in _outside(name, space.decision[name], done[name], decision[name])]
+    notes += [note for name in done for note in between_steps(name, space.decision[name], decision[name])]
     notes += [note for name in seen for note in _outside(name, space.context[name], seen[name], context[name])]
     value = _number("value", numbers.plain(row[columns.numbers["value"]]))
     noise = row[columns.numbers["noise"]].strip() if "noise" in columns.numbers else ""

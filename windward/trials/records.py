@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from windward.basics import arguments
+from windward.basics import arguments, cards
+from windward.basics.speech import number
 from windward.space.parameters import Value
 from windward.trials.drifts import Drift
 from windward.trials.foretold import Forecast
@@ -121,6 +122,19 @@ class Suggestion:
     context: Mapping[str, Value] | None = None
     reason: Reason | None = field(default=None, compare=False, repr=False)
     when: datetime | None = None
+    sentences: tuple[str, ...] = field(default=(), compare=False, repr=False)  # why it is suggested, in words
+    named: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)  # its values with their units
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: what to try, and why."""
+        values = {**self.decision, **(self.context or {})}
+        rows = [
+            (f"{name} (context)" if name not in self.decision else name, self._said(name, values)) for name in values
+        ]
+        return cards.card(f"Trial {self.id}: try this", cards.pairs(rows), cards.lines(self.sentences))
+
+    def _said(self, name: str, values: Values) -> str:
+        return self.named.get(name) or number(values[name])
 
 
 @dataclass(frozen=True)
@@ -195,11 +209,24 @@ class Recommendation:
     forecast: tuple[str, ...] = ()  # contexts that were forecast: it is judged by what the forecast leaves open
     beside_status_quo: Comparison | None = None  # the status quo first, this decision second
     first_guess: bool = False
+    sentences: tuple[str, ...] = field(
+        default=(), compare=False, repr=False
+    )  # what to do and how sure that is, in words
     quantiles: tuple[float, ...] = field(default=(), repr=False)  # at 1/200, 2/200, ..., 199/200
 
     def between(self, level: float) -> tuple[float, float]:
         """Return the interval that holds the value with this probability, from 0 to 0.99."""
         return _between("Recommendation.between", self.quantiles, level)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the sentences."""
+        low, high = self.interval
+        plain = [f"{name} = {number(value)}" for name, value in self.decision.items()]
+        plain.append(
+            f"It is worth {number(self.value)}, between {number(low)} and {number(high)} with 90 % probability."
+        )
+        title, *rest = self.sentences or plain
+        return cards.card(title, cards.lines(rest))
 
 
 @dataclass(frozen=True)
@@ -219,11 +246,18 @@ class Comparison:
     interval: tuple[float, float]
     probability: float
     corrected: bool = False
+    sentences: tuple[str, ...] = field(
+        default=(), compare=False, repr=False
+    )  # the difference and how sure it is, in words
     quantiles: tuple[float, ...] = field(default=(), repr=False)  # at 1/200, 2/200, ..., 199/200
 
     def between(self, level: float) -> tuple[float, float]:
         """Return the interval that holds the difference with this probability, from 0 to 0.99."""
         return _between("Comparison.between", self.quantiles, level)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the sentences."""
+        return cards.card("Two decisions side by side", cards.lines(self.sentences or (repr(self),)))
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,19 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from windward.basics import cards
+from windward.basics.speech import counted
+from windward.space.outcomes import Outcome
 from windward.space.space import Roles, Space
 from windward.trials.ledger import Ledger
 from windward.trials.records import Trial
 
 # The moment of a trial that has none: before all others.
 UNKNOWN = datetime.min.replace(tzinfo=UTC)
+
+
+# Trials that a notebook shows.
+MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +99,7 @@ class Trials:
     rows: Sequence[Trial] = ()
     sign: float = 1.0
     device: torch.device = torch.device("cpu")  # noqa: RUF009 - immutable; where `dataset` is: what is heavy follows it
+    outcome: Outcome = Outcome()  # noqa: RUF009 - immutable; what the values are, for people
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -104,6 +112,20 @@ class Trials:
 
     def __repr__(self) -> str:
         return f"Trials({self.counts()})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the newest trials, and how many there are in each state."""
+        names = [*self.space.decision, *self.space.context]
+        heads = ["trial", *(self.space.headed(name) for name in names), self.outcome.head, "state"]
+        rows = []
+        for trial in list(self.rows)[: -MOST_SHOWN - 1 : -1]:
+            values = {**trial.decision, **trial.context}
+            cells = [self.space.measure(name).bare(values[name]) if name in values else "" for name in names]
+            value = "" if trial.value is None else self.outcome.measure.bare(trial.value)
+            rows.append([str(trial.id), *cells, value, trial.state])
+        more = len(self.rows) - len(rows)
+        note = [f"And {counted(more, 'trial')} before these."] if more > 0 else []
+        return cards.card(f"Trials: {self.counts()}", cards.table(heads, rows) if rows else "", cards.lines(note))
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -243,7 +265,7 @@ class Trials:
     def blind(self) -> Trials:
         """Return the same trials with no context at all, for a method that ignores contexts."""
         rows = tuple(replace(trial, context={}, stand_in=None, context_source=None, forecast={}) for trial in self.rows)
-        return Trials(self.space.without_context(), rows, self.sign, self.device)
+        return Trials(self.space.without_context(), rows, self.sign, self.device, self.outcome)
 
 
 def _moment(trial: Trial) -> datetime:

@@ -50,7 +50,7 @@ def contexts(study: Source) -> go.Figure:
             shown.add(trace.name)
             most = max([most, *trace.y])
             made.add_trace(trace, **at)
-        made.update_xaxes(title=plain(name), **at)
+        made.update_xaxes(title=plain(seen.space.headed(name)), **at)
         made.update_yaxes(rangemode="tozero", **share_ticks(most), **at)
         if labels := _labels(seen, name):
             made.update_xaxes(type="category", tickangle=TURNED if _depth(labels) else 0, **at)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from windward.basics.speech import and_list, number, percent
-from windward.present.plots.style import QUIET, VALUE, figure, graph_objects, panels, plain
-from windward.present.snapshot import Source
+from windward.basics.speech import percent
+from windward.present.plots.style import QUIET, VALUE, figure, graph_objects, panels, plain, plain_words
+from windward.present.snapshot import Snapshot, Source
+from windward.space import Outcome
 from windward.suggest.in_context import ByContext, ContextCell
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def by_context(study: Source, *names: str) -> go.Figure:
     """Return what the recommended decision is worth in each cell of each context; of two `names` together, a heat map."""
     seen = study.snapshot()
     if len(names) == 2:
-        return _map(seen.by_context("by_context", over=names), *names)
+        return _map(seen, seen.by_context("by_context", over=names), *names)
     found = seen.by_context("by_context", over=names or None)
     shown = found.names[:MOST]
     made = figure("What it is worth on each kind of day", _caption(found))
@@ -49,15 +50,21 @@ def by_context(study: Source, *names: str) -> go.Figure:
         labels = [f"{text}<br>{_share(cell)}" for text, cell in zip(texts, cells, strict=True)]
         ticks = {"tickvals": list(range(len(cells))), "ticktext": labels}
         made.update_xaxes(
-            title=plain(name), range=[-0.5, len(cells) - 0.5], tickangle=0, zeroline=False, row=row, col=1, **ticks
+            title=plain(seen.space.headed(name)),
+            range=[-0.5, len(cells) - 0.5],
+            tickangle=0,
+            zeroline=False,
+            row=row,
+            col=1,
+            **ticks,
         )
-        made.update_yaxes(title="value", row=row, col=1)
+        made.update_yaxes(title=plain(seen.outcome.head), row=row, col=1)
     return made
 
 
 def _caption(found: ByContext) -> str:
-    named = and_list([f"{plain(name)} {plain(number(value))}" for name, value in found.decision.items()])
-    text = f"The average of {named} on each kind of day, with its 90 % interval. Below each: how often it is taken to come."
+    text = f"The average of {plain_words(found.called)} on each kind of day, with its 90 % interval."
+    text += " Below each: how often it is taken to come."
     if not found.average:
         text += " These are plain averages; the study's objective is another one."
     left = len(found.names) - MOST
@@ -66,17 +73,26 @@ def _caption(found: ByContext) -> str:
 
 def _panel(cells: Sequence[ContextCell], name: str, numeric: bool) -> list[Any]:
     labels = [_label(cell, name) for cell in cells]
+    outcome = cells[0].outcome if cells else Outcome()
     own = [(cell.value, cell.interval) for cell in cells]
     quo = [(c.status_quo, c.status_quo_interval) for c in cells if c.status_quo is not None]
     aside = BESIDE if quo else 0.0
-    traces = [_marks(labels, -aside, own, "this decision", VALUE, numeric)]
-    return [*traces, _marks(labels, aside, quo, "status quo", QUIET, numeric)] if quo else traces
+    traces = [_marks(labels, -aside, own, "this decision", VALUE, numeric, outcome)]
+    return [*traces, _marks(labels, aside, quo, "status quo", QUIET, numeric, outcome)] if quo else traces
 
 
-def _marks(labels: Sequence[str], aside: float, values: Sequence[Any], name: str, color: str, joined: bool) -> Any:
+def _marks(
+    labels: Sequence[str],
+    aside: float,
+    values: Sequence[Any],
+    name: str,
+    color: str,
+    joined: bool,
+    outcome: Outcome,
+) -> Any:
     go = graph_objects()
     said = [
-        f"{label}, {name}: {number(value)} ({number(low)} to {number(high)})"
+        f"{label}, {name}: {plain(outcome.text(value))} ({plain(outcome.span(low, high, 'to'))})"
         for label, (value, (low, high)) in zip(labels, values, strict=True)
     ]
     return go.Scatter(
@@ -100,7 +116,7 @@ def _marks(labels: Sequence[str], aside: float, values: Sequence[Any], name: str
     )
 
 
-def _map(found: ByContext, first: str, second: str) -> go.Figure:
+def _map(seen: Snapshot, found: ByContext, first: str, second: str) -> go.Figure:
     go = graph_objects()
     across, up = (list(dict.fromkeys(_label(cell, name) for cell in found.cells)) for name in (first, second))
     cells = {(_label(cell, first), _label(cell, second)): cell for cell in found.cells}
@@ -111,15 +127,18 @@ def _map(found: ByContext, first: str, second: str) -> go.Figure:
             x=across,
             y=up,
             z=[[None if cell is None else cell.value for cell in row] for row in rows],
-            text=[["" if cell is None else f"{number(cell.value)}<br>{_share(cell)}" for cell in row] for row in rows],
+            text=[
+                ["" if cell is None else f"{plain(cell.outcome.text(cell.value))}<br>{_share(cell)}" for cell in row]
+                for row in rows
+            ],
             texttemplate="%{text}",
             colorscale="Blues",
             colorbar={"thickness": 10},
             hoverinfo="text",
         )
     )
-    made.update_xaxes(title=plain(first), type="category")
-    made.update_yaxes(title=plain(second), type="category")
+    made.update_xaxes(title=plain(seen.space.headed(first)), type="category")
+    made.update_yaxes(title=plain(seen.space.headed(second)), type="category")
     return made
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from windward.basics.speech import and_list, number, percent
+from windward.basics.speech import Measure, and_list, percent
 from windward.present.plots.style import (
     ADVERSE,
     VALUE,
@@ -97,18 +97,23 @@ def effects(study: Source) -> go.Figure:
     for row, one in enumerate(shown, start=1):
         parameter = (seen.space.decision if one.role == "decision" else seen.space.context)[one.names[0]]
         listed = _listed(seen.space, one)
-        for trace in _curve(go, one, bool(listed)):
+        measure = seen.space.measure(one.names[0])
+        for trace in _curve(go, one, bool(listed), measure):
             made.add_trace(trace, row=row, col=1)
-        made.update_xaxes(title=_label(one), type="category" if listed else "linear", row=row, col=1)
+        made.update_xaxes(
+            title=plain(seen.space.headed(one.names[0])), type="category" if listed else "linear", row=row, col=1
+        )
         if parameter.log and not listed:
             ends = [float(level) for level in one.levels]
             made.update_xaxes(**log_ticks(min(ends), max(ends)), row=row, col=1)
         if listed:  # in the order in which they were declared, or follow each other
-            order = [plain(number(each)) for each in listed]
+            order = [plain(measure.text(each)) for each in listed]
             ends = [-0.5, len(one.levels) - 0.5]
             made.update_xaxes(categoryorder="array", categoryarray=order, range=ends, row=row, col=1)
         # On one scale: what hardly acts is to look flat.
-        made.update_yaxes(title="value", range=[min(values) - room, max(values) + room], row=row, col=1)
+        made.update_yaxes(
+            title=plain(seen.outcome.head), range=[min(values) - room, max(values) + room], row=row, col=1
+        )
     return made
 
 
@@ -122,7 +127,7 @@ def _listed(space: Space, one: Influence) -> Sequence[Value]:
     return sections if set(one.levels) <= set(sections) else ()
 
 
-def _curve(go: Any, one: Influence, listed: bool) -> list[Any]:
+def _curve(go: Any, one: Influence, listed: bool, measure: Measure) -> list[Any]:
     low, high = ([ends[side] for ends in one.effect_interval] for side in (0, 1))
     if listed:
         error = {
@@ -133,7 +138,7 @@ def _curve(go: Any, one: Influence, listed: bool) -> list[Any]:
             "color": VALUE,
         }
         marks = {"color": VALUE, "size": 9}
-        labels = [plain(number(level)) for level in one.levels]
+        labels = [plain(measure.text(level)) for level in one.levels]
         return [go.Scatter(x=labels, y=list(one.effect), error_y=error, mode="markers", marker=marks)]
     order = sorted(range(len(one.levels)), key=lambda place: float(one.levels[place]))
     x = [one.levels[place] for place in order]

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from windward.basics.speech import number
 from windward.present.plots.style import ADVERSE, CHOSEN, QUIET, VALUE, figure, graph_objects, plain, whole_ticks
 from windward.present.plots.view import View, view
 from windward.present.sentences import objective_name
-from windward.present.snapshot import Source
+from windward.present.snapshot import Snapshot, Source
 from windward.trials.records import Trial
 
 if TYPE_CHECKING:
@@ -32,10 +31,10 @@ def history(study: Source) -> go.Figure:
     whole = [trial for trial in told if trials.knows_context(trial)]
     part = [trial for trial in told if not trials.knows_context(trial)]
     if whole:
-        made.add_trace(_dots(go, whole, "results", VALUE, "circle"))
+        made.add_trace(_dots(go, study, whole, "results", VALUE, "circle"))
         made.add_trace(_running(go, view(study), study.direction))
     if part:
-        made.add_trace(_dots(go, part, "results without their whole context", VALUE, "circle-open"))
+        made.add_trace(_dots(go, study, part, "results without their whole context", VALUE, "circle-open"))
     values = [float(trial.value) for trial in told if trial.value is not None]
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     edge = low - 0.08 * ((high - low) or 1.0)
@@ -45,9 +44,9 @@ def history(study: Source) -> go.Figure:
     ):
         rows = [trial for trial in trials if trial.state == state]
         if rows:
-            made.add_trace(_dots(go, rows, f"{name} ({len(rows)})", color, symbol, at=edge))
+            made.add_trace(_dots(go, study, rows, f"{name} ({len(rows)})", color, symbol, at=edge))
     made.update_xaxes(title="trial", **whole_ticks([trial.id for trial in trials] or [0]))
-    made.update_yaxes(title="value")
+    made.update_yaxes(title=plain(study.outcome.head))
     return made
 
 
@@ -61,11 +60,13 @@ def _running(go: Any, seen: View, direction: str) -> Any:
         y=best.tolist(),
         mode="lines",
         line={"shape": "hv", "color": CHOSEN, "width": 2.5},
-        name=f"best so far, by {objective_name(seen.objective)}",
+        name=f"best so far, by {plain(objective_name(seen.objective, seen.outcome))}",
     )
 
 
-def _dots(go: Any, rows: list[Trial], name: str, color: str, symbol: str, at: float | None = None) -> Any:
+def _dots(
+    go: Any, study: Snapshot, rows: list[Trial], name: str, color: str, symbol: str, at: float | None = None
+) -> Any:
     y = [trial.value if at is None else at for trial in rows]
     assert all(each is not None and math.isfinite(each) for each in y)
     return go.Scatter(
@@ -74,19 +75,20 @@ def _dots(go: Any, rows: list[Trial], name: str, color: str, symbol: str, at: fl
         mode="markers",
         marker={"color": color, "symbol": symbol, "size": 9, "line": {"width": 2, "color": color}},
         name=name,
-        text=[_hover(trial) for trial in rows],
+        text=[_hover(study, trial) for trial in rows],
         hoverinfo="text",
     )
 
 
-def _hover(trial: Trial) -> str:
+def _hover(study: Snapshot, trial: Trial) -> str:
+    space, outcome = study.space, study.outcome
     lines = [f"trial {trial.id}: {trial.state}"]
-    lines += [f"{plain(name)} = {plain(number(value))}" for name, value in trial.decision.items()]
-    lines += [f"{plain(name)} = {plain(number(value))} (context)" for name, value in trial.context.items()]
+    lines += [f"{plain(name)} = {plain(space.said(name, value))}" for name, value in trial.decision.items()]
+    lines += [f"{plain(name)} = {plain(space.said(name, value))} (context)" for name, value in trial.context.items()]
     if trial.value is not None:
-        lines.append(f"value = {number(trial.value)}")
+        lines.append(f"{plain(outcome.name)} = {plain(outcome.text(trial.value))}")
     if trial.set_aside is not None:
-        lines.append(f"value set aside = {number(trial.set_aside)}")
+        lines.append(f"{plain(outcome.name)} set aside = {plain(outcome.text(trial.set_aside))}")
     if trial.lost is not None:
         lines.append(f"lost: {plain(trial.lost)}")
     return "<br>".join(lines)

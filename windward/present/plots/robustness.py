@@ -57,12 +57,16 @@ def price(study: Source) -> go.Figure:
     rows = [(curves[0], worst[0], seen.x, seen.named, CHOSEN, "solid")]
     if not torch.allclose(seen.x, plain_best, atol=1e-3):
         rows.append((curves[1], worst[1], plain_best, "best if nothing drifts", VALUE, "dash"))
+
+    def said(value: float) -> str:
+        return plain(seen.outcome.text(value))
+
     for curve, least, decision, name, color, dash in rows:
         label = name
         if len(seen.space.decision) == 1:
-            label += f": {plain(joined(seen.space.decode_decision(decision)).replace(' to ', ' = '))}"
+            label += f": {plain(joined(seen.space, seen.space.decode_decision(decision)).replace(' to ', ' = '))}"
         # In the legend: beside the ends of the curves they would cross another line.
-        label += f"<br>expected {number(float(curve[0]))}, worst {number(least)}"
+        label += f"<br>expected {said(float(curve[0]))}, worst {said(least)}"
         made.add_trace(go.Scatter(x=x, y=curve.tolist(), line={"color": color, "width": 2.5, "dash": dash}, name=label))
     if radius is not None and radius <= float(radii[-1]):
         at = radius / 2 if share else radius
@@ -76,7 +80,7 @@ def price(study: Source) -> go.Figure:
         else f"how far the contexts may drift ({type(divergence).__name__} radius)",
         **(share_ticks(1.0) if share else {}),
     )
-    made.update_yaxes(title="worst average value")
+    made.update_yaxes(title=plain(seen.outcome.axis("worst average value")))
     return made
 
 

@@ -52,6 +52,15 @@ def plain(text: object) -> str:
     return html.escape(shown, quote=False)
 
 
+def plain_words(text: str) -> str:
+    """Return words that plotly shows as they are, however many.
+
+    >>> plain_words("price <b>")
+    'price &lt;b&gt;'
+    """
+    return " ".join(plain(word) for word in text.split(" "))
+
+
 def figure(title: str, caption: str, note: str = "") -> go.Figure:
     """Return an empty figure with a title, and a caption for those who show it (`figure.layout.meta`).
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from windward.basics.speech import number
 from windward.present.plots.style import ADVERSE, QUIET, VALUE, faint, figure, graph_objects, plain
 from windward.present.snapshot import Snapshot, Source
 from windward.suggest.checked import CheckedTrial
@@ -42,8 +41,8 @@ def check(study: Source) -> go.Figure:
             made.add_trace(_dots(go, seen, rows, name, color))
     if strange:
         made.add_trace(_named(go, seen, [row for row in found.trials if row.id in strange], sum(across) / 2))
-    made.update_xaxes(title="result", range=across)
-    made.update_yaxes(title="predicted from the others", range=up)
+    made.update_xaxes(title=plain(seen.outcome.measure.headed("result")), range=across)
+    made.update_yaxes(title=plain(seen.outcome.measure.headed("predicted from the others")), range=up)
     return made
 
 
@@ -69,7 +68,7 @@ def _dots(go: Any, seen: Snapshot, rows: Sequence[CheckedTrial], name: str, colo
         mode="markers",
         marker={"color": color, "size": 8},
         name=f"{name} ({len(rows)})",
-        hovertext=[_hover(row, seen.trials[row.id]) for row in rows],
+        hovertext=[_hover(seen, row, seen.trials[row.id]) for row in rows],
         hoverinfo="text",
     )
 
@@ -85,9 +84,12 @@ def _named(go: Any, seen: Snapshot, rows: Sequence[CheckedTrial], middle: float)
     )
 
 
-def _hover(row: CheckedTrial, trial: Trial) -> str:
-    lines = [f"trial {row.id}: {number(row.observed)}"]
-    lines.append(f"predicted {number(row.predicted)}, range {number(row.low)} to {number(row.high)}")
-    lines += [f"{plain(name)} = {plain(number(value))}" for name, value in trial.decision.items()]
-    lines += [f"{plain(name)} = {plain(number(value))} (context)" for name, value in trial.context.items()]
+def _hover(seen: Snapshot, row: CheckedTrial, trial: Trial) -> str:
+    space, outcome = seen.space, seen.outcome
+    lines = [f"trial {row.id}: {plain(outcome.text(row.observed))}"]
+    lines.append(
+        f"predicted {plain(outcome.text(row.predicted))}, range {plain(outcome.span(row.low, row.high, 'to'))}"
+    )
+    lines += [f"{plain(name)} = {plain(space.said(name, value))}" for name, value in trial.decision.items()]
+    lines += [f"{plain(name)} = {plain(space.said(name, value))} (context)" for name, value in trial.context.items()]
     return "<br>".join(lines)

@@ -16,7 +16,7 @@ from windward.objectives.situation import Situation
 from windward.present.snapshot import Source
 from windward.search.acquisition import Acquisition
 from windward.search.region import Region
-from windward.space import Space, Value
+from windward.space import Outcome, Space, Value
 from windward.suggest.assess import INTERVAL, Assessment, central
 from windward.trials.trials import Trials
 
@@ -45,6 +45,11 @@ class View:
     def space(self) -> Space:
         """The space as the policy sees it."""
         return self.trials.space
+
+    @property
+    def outcome(self) -> Outcome:
+        """What comes back, with its unit."""
+        return self.trials.outcome
 
     @property
     def contexts(self) -> Contexts:

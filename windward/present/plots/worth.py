@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from windward.basics.errors import ArgumentError
-from windward.basics.speech import and_list, number, percent
+from windward.basics.speech import and_list, percent
 from windward.present.plots.style import (
     CHOSEN,
     SPOT,
@@ -80,10 +80,10 @@ def _one(seen: View, name: str) -> go.Figure:
         made.add_trace(go.Scatter(x=shown, y=worth, line={"color": VALUE, "width": 2.5}, name=_title(seen)))
     best = seen.decision[name]
     mark = {"color": CHOSEN, "size": 13, "symbol": "star"}
-    label = f"{seen.named}: {plain(number(best))}"
+    label = f"{seen.named}: {plain(seen.space.said(name, best))}"
     made.add_trace(go.Scatter(x=[_label(parameter, best)], y=[seen.value], mode="markers", marker=mark, name=label))
-    made.update_xaxes(title=plain(name), **_axis(parameter))
-    made.update_yaxes(title=_title(seen))
+    made.update_xaxes(title=plain(seen.space.headed(name)), **_axis(parameter))
+    made.update_yaxes(title=plain(seen.outcome.measure.headed(objective_name(seen.objective, seen.outcome))))
     return made
 
 
@@ -129,10 +129,10 @@ def _two(seen: View, first: str, second: str) -> go.Figure:
                 row=1,
                 col=column,
             )
-        made.update_xaxes(title=plain(first), **_axis(across), row=1, col=column)
+        made.update_xaxes(title=plain(seen.space.headed(first)), **_axis(across), row=1, col=column)
         made.update_yaxes(**_axis(up), showticklabels=column == 1, row=1, col=column)
     made.update_yaxes(
-        title=plain(second), row=1, col=1
+        title=plain(seen.space.headed(second)), row=1, col=1
     )  # the other panel has the same axis: its labels would need room
     return made
 
@@ -159,15 +159,15 @@ def _by_context(seen: View, name: str, context: str) -> go.Figure:
     )
     chosen = [_label(parameter, place) for place in best]
     made.add_trace(go.Scatter(x=chosen, y=labels, mode="markers", marker=SPOT, name="best there", showlegend=True))
-    made.update_xaxes(title=plain(name), **_axis(parameter))
-    made.update_yaxes(title=plain(context), type="category", automargin=True)
+    made.update_xaxes(title=plain(seen.space.headed(name)), **_axis(parameter))
+    made.update_yaxes(title=plain(seen.space.headed(context)), type="category", automargin=True)
     return made
 
 
 def _empty(seen: View, names: list[str], title: str = "", text: str = "") -> go.Figure:
     title = title or f"What each choice of {and_list([plain(name) for name in names])} is worth"
-    text = text or f"Estimated {objective_name(seen.objective)} of every choice, from what has arrived."
-    rest = [f"{plain(n)} = {plain(number(v))}" for n, v in seen.decision.items() if n not in names]
+    text = text or f"Estimated {_title(seen)} of every choice, from what has arrived."
+    rest = [f"{plain(n)} = {plain(seen.space.said(n, v))}" for n, v in seen.decision.items() if n not in names]
     if not rest:
         return figure(title, text)
     # In the picture too: it may be copied without its caption.
@@ -177,7 +177,7 @@ def _empty(seen: View, names: list[str], title: str = "", text: str = "") -> go.
 
 
 def _title(seen: View) -> str:
-    return objective_name(seen.objective)
+    return plain(objective_name(seen.objective, seen.outcome))
 
 
 def _places(parameter: Parameter, steps: int) -> list[Value]:
