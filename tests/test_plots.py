@@ -244,6 +244,15 @@ def test_every_kind_of_objective_can_be_drawn(policy, monkeypatch):
         assert figure.data and figure.layout.title.text and figure.layout.meta["caption"], name
 
 
+@pytest.mark.parametrize("objective", [ww.Minimum(), ww.Robust(ww.MMD("fitted"), 0.2)])
+def test_what_is_solved_for_is_drawn_at_fewer_places(objective, monkeypatch):
+    monkeypatch.setattr(worth, "STEPS", 9)
+    monkeypatch.setattr(worth, "SOLVED_STEPS", 3)
+    made = plots.landscape(played(ww.Policy(context_model=ww.Empirical(), objective=objective, **QUICK), rounds=4))
+    curve = next(trace for trace in made.data if trace.name != "90 % interval")
+    assert len(curve.x) == (9 if isinstance(objective, ww.Minimum) else 3)
+
+
 def test_nothing_to_draw_is_said():
     made = ww.Study(SHOP, ROBUST)
     with pytest.raises(ww.TrialError, match="nothing has been asked"):

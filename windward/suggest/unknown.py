@@ -115,13 +115,18 @@ class Unknowns:
         return isinstance(self.objective, Averaging) and all(isinstance(p, Averaged) for p in self.posteriors)
 
     @property
+    def solving(self) -> bool:
+        """Whether a problem is solved for each draw, which takes long: ask for few decisions at a time."""
+        return not self.closed and _slow(self._reductions[0][0])
+
+    @property
     def _together(self) -> int:
         size = max(1, self.posteriors[0].size) * (self.weights.shape[1] if self.closed else len(self.contexts))
         return max(1, BLOCK // size)
 
     def _values(self, x: Tensor) -> Tensor:
         if not self.closed and self._slopes:
-            return torch.cat([torch.cat(list(self._sampled(row[None]))) for row in x], dim=1)
+            return torch.cat(list(self._sampled(x)))
         if not self.closed:
             return torch.stack([self._alone(row)[0] for row in x], dim=1)
         means, deviations = [], []

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 # Places on one axis, and on each of two.
 STEPS, STEPS_OF_TWO = 61, 21
+# Where each drawn value is solved for, which takes about a second for a place.
+SOLVED_STEPS, SOLVED_STEPS_OF_TWO = 17, 7
 # Decisions that are held, as the picture names them; further ones are named in the caption alone.
 MOST_NAMED = 3
 
@@ -60,7 +62,7 @@ def landscape(study: Source, *names: str) -> go.Figure:
 
 def _one(seen: View, name: str) -> go.Figure:
     go, parameter = graph_objects(), seen.space.decision[name]
-    places = _places(parameter, STEPS)
+    places = _places(parameter, SOLVED_STEPS if seen.found.base.unknowns.solving else STEPS)
     x = _decisions(seen, {name: places})
     worth, (low, high) = seen.values_at(x).tolist(), (ends.tolist() for ends in seen.intervals_at(x))
     made = _empty(seen, [name])
@@ -90,7 +92,8 @@ def _one(seen: View, name: str) -> go.Figure:
 def _two(seen: View, first: str, second: str) -> go.Figure:
     go = graph_objects()
     across, up = (seen.space.decision[name] for name in (first, second))
-    one, two = (_places(parameter, STEPS_OF_TWO) for parameter in (across, up))
+    steps = SOLVED_STEPS_OF_TWO if seen.found.base.unknowns.solving else STEPS_OF_TWO
+    one, two = (_places(parameter, steps) for parameter in (across, up))
     pairs = [(a, b) for b in two for a in one]
     x = _decisions(seen, {first: [a for a, _ in pairs], second: [b for _, b in pairs]})
     worth, (low, high) = seen.values_at(x), seen.intervals_at(x)
