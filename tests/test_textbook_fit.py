@@ -234,6 +234,18 @@ def test_worst_values_are_not_taken_for_noise_where_hyper_parameters_are_learnt_
     assert found == TEXTBOOK.fitted(replace(arrived, told=None))
 
 
+@pytest.mark.parametrize("drift", [None, 1.0])
+@pytest.mark.parametrize("told", [0, 3])
+def test_hyper_parameters_are_drawn_by_what_has_arrived_however_long_ago(told, drift):
+    space, now = ww.Space({"x": ww.Real(0, 1)}), datetime(2026, 1, 1, tzinfo=UTC)
+    rows = [ww.Trial(i, {"x": i / 40}, asked_at=now, value=math.sin(i) if i < told else None) for i in range(40)]
+    trials, surrogate = ww.Trials(space, rows), GaussianProcess(drift=drift)
+    feedback = ww.Censor(0.0, 0, learn_from="arrived")
+    posterior = feedback(trials, surrogate, now, Start()).posterior
+    found = surrogate.nearby(feedback.dataset(trials), posterior, 4, torch.Generator().manual_seed(0))
+    assert found == (posterior,) if told == 0 else len(found) == 4
+
+
 def test_the_default_likelihood_has_no_new_entry():
     problem = GaussianProcess().likelihood(random_dataset(10, 2, 1))
     assert isinstance(problem, Likelihood) and problem.layout.width == 4

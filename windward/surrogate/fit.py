@@ -299,9 +299,11 @@ class GaussianProcess:
         if self.fixed is not None:
             return (posterior,)
         length = posterior.hyperparameters.drift
-        near = self._near(data, length)
-        problem = self.likelihood(near, length)
-        learnt = problem if near.told is None else self.likelihood(near.learnable, length)
+        told = self._near(data.learnable, length)
+        if not len(told.y):  # nothing was learnt from: there is nothing to choose by
+            return (posterior,)
+        problem = self.likelihood(self._near(data, length), length)
+        learnt = problem if data.told is None else self.likelihood(told, length)
         return posteriors_at(problem, draws(learnt, posterior.hyperparameters, count, generator))
 
     def _context_groups(self, data: Dataset) -> tuple[int, ...]:
