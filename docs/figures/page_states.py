@@ -1,25 +1,24 @@
-"""Every state of the web page as a picture, for docs/gallery.md: `python docs/figures/page_states.py`.
+"""The states of the web page, for docs/gallery.md: studies to show, what is done before a picture, and how it is taken.
 
 A bakery orders loaves before it knows the demand and the weather, and learns its profit a day or two later. It is shown as it
-begins, after two results and after forty; then a file of history with a mistake, a forecast, one trial in full, an error. Names
-of states draw these alone. Pictures are quantised to a palette, so that each stays below 100 KB.
+begins, after two results and after forty; then a file of history with a mistake, a forecast, one trial in full, an error.
 """
 
 from __future__ import annotations
 
 import random
 import shutil
-import sys
-import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from look import small
+
 import windward as ww
 
 HERE = Path(__file__).parent
-COLORS = 96
+PICTURES = HERE / "page"
 SPACE = ww.Space(
     {"loaves": ww.Integer(0, 140), "price": ww.Real(2.0, 4.0)},
     {"demand": ww.Real(0, None), "weather": ww.Categorical(["dry", "rain"])},
@@ -164,21 +163,22 @@ def prepare(url: str) -> None:
     play(url, "late", 12, waiting=3, forgotten=True)
 
 
-def shoot(address: str, token: str, folder: Path = HERE, names: tuple[str, ...] = ()) -> None:
+def shoot(address: str, token: str, names: tuple[str, ...] = ()) -> None:
     """Draw the states, or those named, from a service that runs."""
     from playwright.sync_api import sync_playwright
 
+    PICTURES.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for state in STATES:
             if names and state.name not in names:
                 continue
-            small = state.size[0] < 600
+            phone = state.size[0] < 600
             context = browser.new_context(
                 viewport={"width": state.size[0], "height": state.size[1]},
                 color_scheme=state.theme,
-                is_mobile=small,
-                has_touch=small,
+                is_mobile=phone,
+                has_touch=phone,
             )
             page = context.new_page()
             page.set_default_timeout(60_000)
@@ -189,34 +189,8 @@ def shoot(address: str, token: str, folder: Path = HERE, names: tuple[str, ...] 
             page.wait_for_selector("#recommendation:not(.stale)")
             state.act(page)
             page.wait_for_timeout(700)
-            target = folder / f"page-{state.name}.png"
+            target = PICTURES / f"{state.name}.png"
             page.screenshot(path=target)
-            small_png(target)
+            small(target)
             context.close()
         browser.close()
-
-
-def small_png(path: Path) -> None:
-    """Write a picture again with a palette."""
-    from PIL import Image
-
-    with Image.open(path) as image:
-        image.convert("RGB").quantize(COLORS, dither=Image.Dither.NONE).save(path, optimize=True)
-
-
-def main() -> None:
-    from screenshots import TOKEN, serve
-
-    with tempfile.TemporaryDirectory() as folder:
-        url = f"sqlite:///{folder}/states.db"
-        prepare(url)
-        process, address = serve(url)
-        try:
-            shoot(address, TOKEN, names=tuple(sys.argv[1:]))
-        finally:
-            process.terminate()
-            process.wait(60)
-
-
-if __name__ == "__main__":
-    main()

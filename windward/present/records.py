@@ -274,6 +274,7 @@ def status(study: Source) -> dict[str, Any]:
     return {
         **declaration(seen),
         "revision": seen.revision,
+        "dated": list(seen.space.dated),
         "counts": counts(trials),
         "stage": stage(seen.stage()),
         "pending": [trial(one, now) for one in trials.pending],

@@ -47,9 +47,7 @@ function drawn() {
     if (width === 0 || width === place.drawn) continue;
     place.drawn = width;
     const { data, layout } = fitted(figure, width);
-    layout.title = undefined;
-    layout.margin.t -= 28;  // the title goes, those of its parts stay
-    Object.assign(layout, { width, height: layout.height - 28 });
+    layout.width = width;
     place.style.height = `${layout.height}px`;
     Plotly.react(place, data, layout, { displaylogo: false });
   }
@@ -231,7 +229,8 @@ def _decided(study: Snapshot) -> str:
     items = items[:MOST_LISTED] + ([f"And {more} more, in the table below."] if more > 0 else [])
     listed = f"<ul>{''.join(f'<li>{text(item)}</li>' for item in items)}</ul>" if items else ""
     body = "".join(f"<p>{text(line)}</p>" for line in lines) or "<p>Nothing has been asked yet.</p>"
-    return body + listed
+    late = " ".join(study.overdue().sentences)
+    return body + _warned([late] if late else []) + listed
 
 
 def _figures(study: Snapshot) -> tuple[dict[str, go.Figure], list[str]]:

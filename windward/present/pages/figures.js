@@ -53,10 +53,9 @@ async function draw(node) {
   if (width === 0) return;
   node.drawn = width;
   const { data, layout } = fitted(node.figure, width);
-  const height = Math.max(340, layout.height - 26);
-  Object.assign(layout, { title: undefined, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", height, width });
+  const { height } = layout;
+  Object.assign(layout, { paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", width });
   layout.font = { ...layout.font, color: color("--ink") };
-  layout.margin = { ...layout.margin, t: Math.max(30, layout.margin.t - 26) };
   for (const [name, axis] of Object.entries(layout)) {
     if (/^[xy]axis\d*$/.test(name)) Object.assign(axis, { gridcolor: color("--grid"), zerolinecolor: color("--line"), linecolor: color("--line") });
   }

@@ -3,6 +3,7 @@
 
 const LEAST_PANEL = 330;  // pixels: panels side by side that would be narrower are stacked
 const PANEL = 230, BETWEEN = 108;  // pixels of a stacked panel, and between two: ticks, the axis's title, the next one's
+const LINE = 17;  // pixels of a line of text
 const LETTER = 7.2;  // pixels of a letter, on average, at the size of axis titles
 
 function wrapped(text, letters) {
@@ -36,7 +37,18 @@ function columnsOf(panels) {
   return Math.max(...panels.map((panel) => panels.filter((other) => Math.abs(other.up[1] - panel.up[1]) < 0.01).length));
 }
 
+const titleOf = (axis) => (typeof axis?.title === "string" ? axis.title : axis?.title?.text);
+
+// Panels that stand beside each other share the first one's title; below each other each needs its own.
+function shareTitles(panels, layout) {
+  for (const panel of panels) {
+    const first = panels.find((other) => Math.abs(other.up[1] - panel.up[1]) < 0.01);
+    if (!titleOf(layout[panel.y]) && titleOf(layout[first.y])) layout[panel.y] = { ...layout[panel.y], title: layout[first.y].title };
+  }
+}
+
 function stack(panels, layout) {
+  shareTitles(panels, layout);
   const inside = panels.length * PANEL + (panels.length - 1) * BETWEEN;
   const titles = (layout.annotations ?? []).filter((one) => one.xref === "paper" && one.yref === "paper" && !one.showarrow);
   const before = panels.map((panel) => ({ middle: (panel.across[0] + panel.across[1]) / 2, top: panel.up[1] }));
@@ -54,13 +66,39 @@ function stack(panels, layout) {
   return inside;
 }
 
+const longestOf = (labels) => Math.max(...labels.flatMap((label) => String(label).split("<br>").map(lettersOf)));
+
+// Labels that would run into each other are written smaller; of a scale, whose labels follow from each other, every other goes.
+function shrinkLabels(axis, room) {
+  const labels = axis.ticktext;
+  if (!labels?.length) return;
+  const longest = longestOf(labels) + 1, scale = axis.tickvals?.some((value, place) => value !== place);
+  const slot = room / labels.length;
+  if (longest * LETTER > slot && scale) {
+    const apart = Math.ceil(longest * LETTER / slot), kept = (_, place) => place % apart === 0;
+    Object.assign(axis, { tickvals: axis.tickvals.filter(kept), ticktext: labels.filter(kept) });
+  } else if (longest * LETTER > slot) axis.tickfont = { ...axis.tickfont, size: Math.max(8, Math.floor(13 * slot / (longest * LETTER))) };
+}
+
+// Names beside bars are broken into lines where they would take the place of the bars; return how many pixels they need.
+function breakNames(panel, layout, width) {
+  const names = panel.traces.filter((trace) => trace.orientation === "h").flatMap((trace) => trace.y).filter((each) => typeof each === "string");
+  if (names.length === 0) return 0;
+  const letters = Math.max(10, Math.floor(0.3 * width / LETTER));
+  const own = [...new Set(names)], broken = own.map((name) => wrapped(name, letters));
+  layout[panel.y] = { ...layout[panel.y], tickmode: "array", tickvals: own, ticktext: broken };
+  return longestOf(broken) * LETTER;
+}
+
 function breakTitles(panels, layout, width, inside) {
   for (const panel of panels) {
-    const room = { x: (panel.across[1] - panel.across[0]) * width, y: (panel.up[1] - panel.up[0]) * inside };
+    const across = width - breakNames(panel, layout, width);
+    const room = { x: (panel.across[1] - panel.across[0]) * across, y: (panel.up[1] - panel.up[0]) * inside };
     for (const [letter, name] of [["x", panel.x], ["y", panel.y]]) {
       const axis = layout[name] ??= {};
-      const text = typeof axis.title === "string" ? axis.title : axis.title?.text;
+      const text = titleOf(axis);
       axis.automargin = true;
+      if (letter === "x") shrinkLabels(axis, room.x);
       if (text) axis.title = { ...(typeof axis.title === "string" ? {} : axis.title), text: wrapped(text, Math.max(12, Math.floor(room[letter] / LETTER))) };
     }
   }
@@ -90,6 +128,17 @@ export function fitted(figure, width) {
     layout.height = inside + margin.t + margin.b + 24 * Math.ceil(data.filter((trace) => trace.showlegend !== false && trace.name).length / 2);
   }
   breakTitles(panels, layout, width - margin.l - margin.r, inside);
+  const last = panels[panels.length - 1], lines = (titleOf(layout[last.x]) ?? "").split("<br>").length - 1;
+  if (lines > 0 && (layout.legend?.y ?? 0) < 0) {
+    layout.legend = { ...layout.legend, y: layout.legend.y - lines * LINE / inside };
+    layout.height += lines * LINE;
+  }
+  // The page has the title, so that only titles of panels need room above them.
+  const titled = (layout.annotations ?? []).filter((one) => /paper|domain/.test(one.yref ?? "paper") && !one.showarrow && one.y > 0.98);
+  const above = titled.length ? 10 + LINE * Math.max(...titled.map((one) => (one.text ?? "").split("<br>").length)) : 12;
+  layout.height += above - margin.t;
+  margin.t = above;
+  layout.title = undefined;
   const letters = Math.floor((width - 70) / LETTER);
   for (const trace of data) if (trace.name && lettersOf(trace.name) > letters) trace.name = wrapped(trace.name, letters);
   return { data, layout: { ...layout, margin } };

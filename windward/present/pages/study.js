@@ -40,6 +40,7 @@ function card(study, trial, changed, open) {
       else throw new Error("Enter a context or a value first.");
       say(`Trial ${trial.id} is saved.`);
       await changed();
+      goOn();
     });
   });
   lose.addEventListener("click", () => attempt(lose, async () => {
@@ -47,6 +48,7 @@ function card(study, trial, changed, open) {
     await call("POST", `${api(study.name)}/trials/${trial.id}/lose`, { reason: reason.value });
     say(`Trial ${trial.id} is given up.`);
     await changed();
+    goOn();
   }));
   const when = make("span", { className: "age" });
   const why = state.reasons[`${study.name}/${trial.id}`], forecast = forecastWords(trial.forecast);
@@ -63,6 +65,12 @@ function card(study, trial, changed, open) {
     node.classList.toggle("late", late);
   };
   return node;
+}
+
+// A card that is done with takes the focus along: go on with the next one, or with asking.
+function goOn() {
+  if (document.activeElement !== document.body) return;
+  (document.querySelector("#pending .card > summary") ?? document.getElementById("ask"))?.focus({ preventScroll: true });
 }
 
 // The cards of what is on the way. They stay where they are while somebody types in them; one is made anew only when

@@ -65,10 +65,11 @@ export function trialsTable(study, name, changed) {
   async function open(id) {
     try {
       const trial = await call("GET", `${api(name)}/trials/${id}`);
-      dialog.replaceChildren(detail(latest, trial, dialog, async (words) => {
+      dialog.replaceChildren(detail(latest, trial, dialog, async (words, button) => {
         await changed();
         await open(id);
         say(words);
+        document.getElementById(button)?.focus();  // what was pressed has been made anew
       }));
       if (!dialog.open) dialog.showModal();
     } catch (error) { say(error.message, true); }
@@ -102,7 +103,7 @@ function detail(study, trial, dialog, changed) {
 function noteForm(study, trial, changed) {
   const note = make("textarea", { id: "note-text", maxLength: 2000, className: "prose", value: trial.note ?? "" });
   const tags = make("input", { id: "note-tags", autocomplete: "off", value: trial.tags.join(", ") });
-  const save = make("button", { type: "submit" }, "Save the note");
+  const save = make("button", { type: "submit", id: "note-save" }, "Save the note");
   const form = make("form", { ariaLabel: "Note and tags" }, make("fieldset", {}, make("legend", {}, "Note and tags"),
     labelled("note", note), labelled("tags, with commas", tags), make("div", { className: "actions" }, save)));
   form.addEventListener("submit", (event) => {
@@ -110,7 +111,7 @@ function noteForm(study, trial, changed) {
     attempt(save, async () => {
       const body = { note: note.value.trim(), tags: tags.value.split(/[,;]/).map((tag) => tag.trim()).filter(Boolean) };
       await call("POST", `${api(study.name)}/trials/${trial.id}/note`, body);
-      await changed("The note is saved.");
+      await changed("The note is saved.", "note-save");
     });
   });
   return form;
@@ -119,7 +120,7 @@ function noteForm(study, trial, changed) {
 // What was given up may come after all.
 function lateForm(study, trial, changed) {
   const fields = contextFields("late", study, trial.context), value = make("input", { id: "late-value", inputMode: "decimal", autocomplete: "off" });
-  const save = make("button", { type: "submit" }, "Save the value");
+  const save = make("button", { type: "submit", id: "late-save" }, "Save the value");
   const form = make("form", { ariaLabel: "It came after all" }, make("fieldset", {}, make("legend", {}, "It came after all"),
     fields.nodes.length ? make("div", { className: "row" }, fields.nodes) : null, labelled("value", value), make("div", { className: "actions" }, save)));
   form.addEventListener("submit", (event) => {
@@ -127,7 +128,7 @@ function lateForm(study, trial, changed) {
     attempt(save, async () => {
       const context = fields.read();
       await callOnce("POST", `${api(study.name)}/trials/${trial.id}/tell`, { value: number(value.value, "value"), ...(Object.keys(context).length ? { context } : {}) });
-      await changed("The value is saved.");
+      await changed("The value is saved.", "amend-save");
     });
   });
   return form;
@@ -155,7 +156,7 @@ function amendForm(study, trial, changed) {
     .map(([name, parameter], at) => [name, correction(`amend-decision-${at}`, named(name, parameter), parameter, trial.decision[name])]);
   const reason = trial.lost === null ? null : make("input", { id: "amend-reason", maxLength: 2000, value: trial.lost });
   if (!value && contexts.length === 0 && !reason) return null;
-  const save = make("button", { type: "submit" }, "Save the correction");
+  const save = make("button", { type: "submit", id: "amend-save" }, "Save the correction");
   const form = make("form", { ariaLabel: "Correct it" }, make("fieldset", {}, make("legend", {}, "Correct it"),
     make("p", { className: "soft" }, "The log keeps what was said before. The study goes on with what you save."),
     make("div", { className: "row" }, value?.node ?? null, contexts.map(([, each]) => each.node)),
@@ -174,7 +175,7 @@ function amendForm(study, trial, changed) {
       if (reason && reason.value.trim() !== trial.lost) body.reason = reason.value.trim();
       if (Object.keys(body).length === 0) throw new Error("Nothing was changed: correct a field first.");
       await call("POST", `${api(study.name)}/trials/${trial.id}/amend`, body);
-      await changed("The correction is saved.");
+      await changed("The correction is saved.", "amend-save");
     });
   });
   return form;

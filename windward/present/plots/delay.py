@@ -25,8 +25,8 @@ def delays(study: Source) -> go.Figure:
         raise TrialError(f"study {study.name!r}: nothing has been asked yet; there are no delays to draw.")
     made = figure(
         "What is late",
-        "Left: how many of the decisions asked so far had their result, were waiting for it, or had been given up. "
-        "Right: how long each waited; open marks are still waiting.",
+        "Over time: how many of the decisions asked so far had their result, were waiting for it, or had been given up. "
+        "Below or beside it: how long each waited; open marks are still waiting.",
     )
     panels(made, 1, 2, horizontal_spacing=0.12, titles=["results over time", "waiting time"])
     made.update_layout(margin={"t": 84})  # two titles
