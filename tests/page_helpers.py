@@ -13,6 +13,10 @@ LOOK = r"""
   for (const node of document.querySelectorAll("input, select, textarea, button, a[href], summary, dialog, [role=img]")) {
     if (seen(node) && !named(node)) wrong.push(`no name: ${words(node)}`);
   }
+  for (const node of document.querySelectorAll("button[aria-label], a[aria-label]")) {  // who speaks to it says what it shows
+    const shown = node.textContent.trim(), name = node.getAttribute("aria-label").toLowerCase();
+    if (/\w/.test(shown) && !name.includes(shown.toLowerCase())) wrong.push(`named otherwise than shown: ${words(node)}`);
+  }
   const ids = [...document.querySelectorAll("main [id]:not(.plot [id]):not(svg [id])")].map((node) => node.id);
   for (const id of new Set(ids.filter((id, at) => ids.indexOf(id) !== at))) wrong.push(`id twice: ${id}`);
   for (const node of document.querySelectorAll("main *:not(.plot *)")) {

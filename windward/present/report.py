@@ -35,7 +35,7 @@ IN_SIGHT = 25
 # Pending and lost trials told one by one.
 MOST_LISTED = 20
 # Columns of the table that hold words: they are broken into lines, and never cut.
-WORDS = ("state", "note")
+WORDS = ("state", "asked", "came back", "note")
 # Decisions drawn one by one where there are more than two.
 MOST_DECISIONS = 6
 START = """

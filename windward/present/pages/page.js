@@ -78,7 +78,9 @@ async function route() {
 }
 addEventListener("hashchange", async () => {
   await route();
-  if (!main.contains(document.activeElement)) main.focus();
+  if (main.contains(document.activeElement)) return;
+  main.focus({ preventScroll: true });
+  scrollTo(0, 0);
 });
 
 // -- the list of studies ---------------------------------------------------------------------------------------------

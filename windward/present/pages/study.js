@@ -128,7 +128,7 @@ function updateOverdue(place, study) {
   };
   place.replaceChildren(make("h2", {}, `${counted(trials.length, "result")} to ask after`), make("p", {}, usual),
     make("ul", {}, trials.map((one, at) => make("li", {}, `${each[at]} `,
-      make("button", { type: "button", className: "link", onclick: open(one.id), ariaLabel: `Go to trial ${one.id}` }, "Go to it")))));
+      make("button", { type: "button", className: "link", onclick: open(one.id), ariaLabel: `Go to it: trial ${one.id}` }, "Go to it")))));
 }
 
 // -- deleting --------------------------------------------------------------------------------------------------------
@@ -175,7 +175,8 @@ export async function showStudy(main, name) {
     if (view !== state.view) return;
     study = fresh;
     const { arrived, awaiting_context: waiting, pending, lost } = fresh.counts;
-    summary.textContent = `${fresh.direction}: ${arrived} arrived, ${waiting ? `${waiting} awaiting context, ` : ""}${pending} pending, ${lost} lost`;
+    summary.textContent = `${arrived} arrived, ${waiting ? `${waiting} awaiting context, ` : ""}${pending} pending, ${lost} lost. `
+      + `${fresh.direction === "maximize" ? "Higher" : "Lower"} values are better.`;
     cards.update(fresh, opened);
     updateOverdue(overdue, fresh);
     if (fresh.revision !== revision) {
@@ -252,8 +253,12 @@ async function updateAdvice(place, name, study, tried, current) {
     tried.hidden = true;
     lines = ["There is no recommendation yet.", ...stage.sentences, "A first guess takes one value with its context."];
   }
-  place.replaceChildren(make("h2", {}, "What to do now"), make("p", { className: "do" }, lines[0]),
-    ...lines.slice(1).filter(Boolean).map((line) => make("p", {}, line)));
+  // Of a first guess little is worth reading: what else is known of it waits to be asked for.
+  const guess = lines.findIndex((line) => line.startsWith("The first guess is"));
+  const [told, rest] = guess < 0 ? [lines, []] : [lines.slice(0, guess + 1), lines.slice(guess + 1)];
+  const said = (each) => each.filter(Boolean).map((line) => make("p", {}, line));
+  place.replaceChildren(make("h2", {}, "What to do now"), make("p", { className: "do" }, told[0]), ...said(told.slice(1)),
+    ...(rest.length ? [make("details", {}, make("summary", {}, "What little is known of this guess"), said(rest))] : []));
   place.classList.remove("stale");
   place.classList.toggle("none", !found);
   place.classList.toggle("early", found && stage.first_guess);

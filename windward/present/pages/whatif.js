@@ -30,7 +30,7 @@ function decisionControl(id, name, parameter, changed) {
     field.setAttribute("aria-valuetext", shown(read()));
   };
   field.addEventListener("input", () => { exact = null; tell(); changed(); });
-  return { node: make("div", {}, label, field, shownAs), read,
+  return { node: make("div", {}, make("div", { className: "head" }, label, shownAs), field), read,
     set: (value) => { exact = value; field.value = String(Math.round(1000 * (bend(value) - low) / (high - low))); tell(); } };
 }
 
@@ -55,7 +55,7 @@ export function whatIf(study, name) {
       const rows = [["this decision", beside.first], [node.early ? "first guess" : "recommended", beside.second], ...(quo ? [["status quo", quo.first]] : [])];
       answer.replaceChildren(
         wide("What if", make("table", {},
-          make("thead", {}, make("tr", {}, ...["", "value", "90 % from", "to"].map((head) => make("th", { scope: "col" }, head)))),
+          make("thead", {}, make("tr", {}, make("td", {}), ...["value", "90 % from", "to"].map((head) => make("th", { scope: "col" }, head)))),
           make("tbody", {}, rows.map(([label, found]) => make("tr", {}, make("th", { scope: "row" }, label),
             ...[found.value, ...found.interval].map((value) => make("td", {}, shown(value)))))))),
         ...[...beside.sentences, ...(quo ? quo.sentences : [])].map((line) => make("p", {}, line)));
