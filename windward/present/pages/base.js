@@ -49,6 +49,12 @@ export function named(name, parameter) {
   return parameter?.unit ? `${name} (${parameter.unit})` : name;
 }
 
+// What a result is called, with its unit where it has one.
+export function valueName(study) {
+  const [name, outcome] = Object.entries(study.outcomes ?? {})[0] ?? ["value", null];
+  return named(name, outcome);
+}
+
 export function counted(count, noun) {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

@@ -1,6 +1,6 @@
 // One study: what to do now, what to ask next, what is on the way. The rest stands in modules of its own.
 
-import { age, api, attempt, call, callOnce, counted, download, labelled, listed, make, mayWrite, number, say, shown, state } from "./base.js";
+import { age, api, attempt, call, callOnce, counted, download, labelled, listed, make, mayWrite, number, say, shown, state, valueName } from "./base.js";
 import { updateFigures } from "./figures.js";
 import { historyForm } from "./history.js";
 import { comingFields, contextFields, forecastWords } from "./known.js";
@@ -23,7 +23,7 @@ function card(study, trial, changed, open) {
   const lose = make("button", { type: "button", className: "quiet" }, "Mark as lost");
   const form = make("form", { ariaLabel: `Trial ${trial.id}` },
     fields.nodes.length ? make("div", { className: "row" }, fields.nodes) : null,
-    make("div", { className: "row" }, labelled(study.unit ? `value (${study.unit})` : "value", value)),
+    make("div", { className: "row" }, labelled(valueName(study), value)),
     make("div", { className: "actions" }, save),
     trial.state === "pending" ? make("details", {}, make("summary", {}, "It will not come"),
       labelled("why", reason), make("div", { className: "actions" }, lose)) : null);

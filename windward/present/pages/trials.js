@@ -1,6 +1,6 @@
 // All trials: sorted and filtered by the service, and each of them in full, where it can be corrected and noted.
 
-import { api, attempt, call, callOnce, counted, download, labelled, listed, make, mayWrite, moment, named, number, query, say, shown, wide } from "./base.js";
+import { api, attempt, call, callOnce, counted, download, labelled, listed, make, mayWrite, moment, named, number, query, say, shown, valueName, wide } from "./base.js";
 import { choiceOf, contextFields, forecastWords } from "./known.js";
 
 const AT_ONCE = 25;
@@ -47,7 +47,7 @@ export function trialsTable(study, name, changed) {
     const tagged = trials.some((trial) => trial.tags.length || trial.note);
     const heads = [heading("trial", "id"), ...Object.entries(latest.decision).map(([each, parameter]) => heading(named(each, parameter), `decision.${each}`)),
       ...Object.entries(latest.context).map(([each, parameter]) => heading(named(each, parameter), `context.${each}`)),
-      heading("value", "value"), make("th", { scope: "col" }, "state"), tagged ? make("th", { scope: "col" }, "tags and note") : null];
+      heading(valueName(latest), "value"), make("th", { scope: "col" }, "state"), tagged ? make("th", { scope: "col" }, "tags and note") : null];
     const rows = trials.map((trial) => make("tr", {},
       make("th", { scope: "row" }, make("button", { type: "button", className: "link", onclick: () => open(trial.id), ariaLabel: `Trial ${trial.id} in full` }, String(trial.id))),
       ...Object.keys(latest.decision).map((each) => make("td", {}, shown(trial.decision[each]))),
@@ -122,7 +122,7 @@ function lateForm(study, trial, changed) {
   const fields = contextFields("late", study, trial.context), value = make("input", { id: "late-value", inputMode: "decimal", autocomplete: "off" });
   const save = make("button", { type: "submit", id: "late-save" }, "Save the value");
   const form = make("form", { ariaLabel: "It came after all" }, make("fieldset", {}, make("legend", {}, "It came after all"),
-    fields.nodes.length ? make("div", { className: "row" }, fields.nodes) : null, labelled("value", value), make("div", { className: "actions" }, save)));
+    fields.nodes.length ? make("div", { className: "row" }, fields.nodes) : null, labelled(valueName(study), value), make("div", { className: "actions" }, save)));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     attempt(save, async () => {
@@ -149,7 +149,7 @@ function correction(id, label, parameter, present) {
 }
 
 function amendForm(study, trial, changed) {
-  const value = trial.value === null ? null : correction("amend-value", "value", null, trial.value);
+  const value = trial.value === null ? null : correction("amend-value", valueName(study), null, trial.value);
   const contexts = Object.entries(study.context).filter(([name]) => name in trial.context && !(study.dated ?? []).includes(name))
     .map(([name, parameter], at) => [name, correction(`amend-context-${at}`, named(name, parameter), parameter, trial.context[name])]);
   const decisions = trial.value === null ? [] : Object.entries(study.decision)
