@@ -67,6 +67,8 @@ def test_a_mistake_in_a_file_is_named_by_its_line_and_adds_nothing(client, shop,
         ("order,order,value\n1,1,2\n", {}, "the heading 'order' is there twice"),
         ('order,demand,value\n"1,1,2\n', {}, "cannot be read as CSV"),
         ("\n", {}, "the file is empty"),
+        (",".join(f"c{n}" for n in range(1001)) + "\n1\n", {}, "it has 1001 columns; at most 1000 can be read"),
+        ("order,demand,value\n" + "\n" * 20_001, {}, "more than 20000 lines"),
         ("order,demand,value\n" + "1,1,1\n" * 10_001, {"again": True}, "one upload takes 10000 rows"),
     ],
 )
@@ -76,6 +78,13 @@ def test_files_that_are_no_history_are_refused(client, shop, url, csv, more, say
     answer = history(client, name, csv, **more)
     assert answer.status_code == 422 and says in answer.json()["error"]
     assert len(log(url, name)) == before
+
+
+def test_a_file_with_half_a_character_is_refused(client, shop):
+    name, _ = shop
+    body = b'{"csv": "order,demand,value,\\ud800\\n1,1,1,1\\n", "preview": true}'
+    answer = client.post(f"/api/studies/{name}/history", content=body)
+    assert answer.status_code == 422 and "csv" in answer.json()["error"]
 
 
 def test_notes_and_one_trial_in_full(client, shop):

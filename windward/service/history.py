@@ -20,6 +20,8 @@ from windward.trials.records import Past
 
 # Rows of one upload: they are written in one transaction, and other writers wait for it.
 MOST_ROWS = 10_000
+# Lines of one upload: a cell may hold some, and rows may have no value.
+MOST_LINES = 2 * MOST_ROWS
 # Rows that a preview shows, and notes and wrong lines that an answer lists.
 SHOWN, MOST_LISTED = 5, 50
 WORDS = Words(
@@ -40,6 +42,10 @@ def add_history(inside: Inside, name: Writable, body: bodies.HistoryFile) -> dic
     Rows that are there already are left out. A file with a line that cannot be read is refused whole, unless `leave_out`
     says to add the other lines.
     """
+    if body.csv.count("\n") > MOST_LINES:  # reading it would hold others up
+        raise Wrong(
+            422, f"one upload takes {MOST_ROWS} rows, this one has more than {MOST_LINES} lines; split the file."
+        )
     study = inside.shelf.study(name)
     study.sync()
     said = Said(body.columns, body.ignore, body.date, study.trials.outcome)

@@ -28,6 +28,8 @@ from windward.trials.tables import Numbers, between_cells
 # Columns that `windward trials --csv` writes and that say nothing about a finished trial.
 IGNORED = ("id", "state", "set_aside", "lost", "delay", "context_source", "when", "asked_at", "context_at", "told_at")
 NUMBERS, TEXTS = ("value", "noise"), ("note", "tags")
+# Each heading is compared with those before it.
+MOST_COLUMNS = 1000
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,8 @@ def _check_headings(headings: list[str], said: Said, words: Words) -> None:
     """Refuse a file without headings or with one twice, and columns that were named wrongly."""
     if not any(headings):
         raise ArgumentError("the file is empty.")
+    if len(headings) > MOST_COLUMNS:
+        raise ArgumentError(f"it has {len(headings)} columns; at most {MOST_COLUMNS} can be read.")
     for place, heading in enumerate(headings):
         if heading in headings[:place]:
             raise ArgumentError(
