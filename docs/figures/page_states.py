@@ -121,10 +121,11 @@ def _table(page: Any) -> None:
 
 
 def _wrong(page: Any) -> None:
-    page.fill(".card[open] [id$=-value]", "viel")
-    page.click(".card[open] >> text=Save")
-    page.wait_for_selector("#say >> text=is not a number")
-    page.evaluate("document.querySelector('.card[open]').scrollIntoView({block: 'center'})")
+    card = page.locator(".card[open]").first
+    card.locator("[id$=-value]").fill("viel")
+    card.locator("button[type=submit]").click()
+    page.wait_for_selector("#say:not(:empty)")
+    card.scroll_into_view_if_needed()
 
 
 def _what_if(page: Any) -> None:
