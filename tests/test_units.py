@@ -218,6 +218,16 @@ def test_the_past_may_lie_between_steps_and_advice_does_not():
         assert made.assess({"price": 3.333, "crates": 50}).value  # what is done now may be asked about
 
 
+def test_the_best_that_was_tried_is_what_was_done():
+    made = ww.Study(
+        ww.Space({"price": ww.Real(0, 10, step=0.5)}), ww.Policy(context_model=ww.NoContext(), maximize=QUICK)
+    )
+    for price in (0.2, 0.7, 1.1, 1.6, 2.2, 2.7):  # it rises beyond all that was tried
+        made.add({"price": price}, price)
+    found = made.recommend()
+    assert found.beyond and found.best_tried.decision == {"price": 2.7} and found.decision["price"] % 0.5 == 0
+
+
 def test_what_is_fixed_must_lie_on_its_steps(study):
     made = ww.Study(SPACE, POLICY)
     assert made.ask(fix={"price": 3.3}).decision["price"] == 3.3

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 
 LINE = "1px solid rgba(128,128,128,.35)"
 CARD = "font:14px/1.5 system-ui,sans-serif;color:inherit;max-width:60em;padding:.2em 0"
-TABLE = "border-collapse:collapse;margin:.4em 0;color:inherit;background:transparent"
+TABLE = "font:inherit;border-collapse:collapse;margin:.4em 0;color:inherit;background:transparent"
+NAME = "font-weight:400;opacity:.75;white-space:nowrap"
 CELL = f"text-align:left;padding:.2em 1.2em .2em 0;border-bottom:{LINE};vertical-align:top"
 
 
@@ -37,7 +38,7 @@ def lines(sentences: Iterable[str]) -> str:
 def pairs(rows: Iterable[tuple[str, str]]) -> str:
     """Return a table of names and values."""
     body = "".join(
-        f'<tr style="background:transparent"><th scope="row" style="{CELL};font-weight:400;opacity:.75">{text(name)}</th>'
+        f'<tr style="background:transparent"><th scope="row" style="{CELL};{NAME}">{text(name)}</th>'
         f'<td style="{CELL}">{text(value)}</td></tr>'
         for name, value in rows
     )

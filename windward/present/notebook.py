@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from windward.basics import arguments, cards
 from windward.basics.speech import counted
 from windward.present import plots
-from windward.present.sentences import basis, objective_name
+from windward.present.sentences import objective_name
 from windward.present.snapshot import Snapshot, Source
 
 if TYPE_CHECKING:
@@ -88,4 +88,4 @@ def study_card(study: Source) -> str:
 
 
 def _standing(seen: Snapshot) -> list[str]:
-    return [*seen.stage().sentences, basis(seen.trials, seen.now)]
+    return [*seen.stage().sentences, f"Trials: {seen.trials.counts()}."]

@@ -42,7 +42,10 @@ def assessed(by: Base, trials: Trials, decision: Values | None = None) -> Assess
 def recommendation(found: Assessment, trials: Trials, decision: Values | None = None) -> Recommendation:
     """Return an assessment in the user's words and units; beside a decision that lies far from all, the best one tried."""
     said, beyond = _said(found, trials, decision), beyond_tried(found.x, found.situation.trials)
-    return replace(said, beyond=beyond, best_tried=_said(best_tried(found), trials)) if beyond else said
+    if not beyond:
+        return said
+    best, done = best_tried(found)
+    return replace(said, beyond=beyond, best_tried=_said(best, trials, done))
 
 
 def _said(found: Assessment, trials: Trials, decision: Values | None = None) -> Recommendation:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 
-from windward.suggest.assess import Assessment, best_of
+from windward.space import Value
+from windward.suggest.assess import Assessment, assess, best_of
 from windward.trials.records import Beyond
 from windward.trials.trials import Trials
 
@@ -41,6 +43,14 @@ def beyond_tried(x: Tensor, trials: Trials) -> tuple[Beyond, ...]:
     return tuple(found)
 
 
-def best_tried(found: Assessment) -> Assessment:
-    """Return the best of the decisions whose values have arrived, by what the recommendation was chosen by."""
-    return best_of(found.base, found.policy.among_evaluated)
+def best_tried(found: Assessment) -> tuple[Assessment, Mapping[str, Value] | None]:
+    """Return the best of the decisions whose values have arrived, by what the recommendation was chosen by.
+
+    Where decisions have steps it comes with what was really done, which may lie between them; None elsewhere.
+    """
+    best, trials = best_of(found.base, found.policy.among_evaluated), found.situation.trials
+    if not trials.space.stepped:
+        return best, None
+    tried = trials.decisions(trials.arrived)
+    place = int(torch.cdist(best.x[None], tried).argmin())
+    return assess(found.base, tried[place]), trials.arrived[place].decision
