@@ -192,6 +192,6 @@ def shoot(address: str, token: str, names: tuple[str, ...] = ()) -> None:
             page.wait_for_timeout(700)
             target = PICTURES / f"{state.name}.png"
             page.screenshot(path=target)
-            small(target)
+            small(target, 256 if "figures" in state.name else 128)
             context.close()
         browser.close()
