@@ -264,3 +264,24 @@ def test_a_calendar_is_known_from_the_time(client):
     for wrong in ("2026-05-04", "soon", "9" * 100):
         assert client.post("/api/studies/dated/ask", json={"when": wrong}).status_code == 422
         assert client.get("/api/studies/dated/recommendation", params={"when": wrong}).status_code == 422
+
+
+def test_names_units_and_steps_over_http(client):
+    price = {"part": "Real", "low": 2.5, "high": 6, "step": 0.05, "unit": "EUR"}
+    profit = {"profit": {"part": "Maximize", "unit": "EUR"}}
+    stall = {**SHOP, "name": "stall", "decision": {"price": price}, "outcomes": profit}
+    created = client.post("/api/studies", json=stall)
+    assert created.status_code == 201, created.text
+    said = created.json()
+    assert said["outcomes"] == profit and said["decision"]["price"]["step"] == 0.05 and said["direction"] == "maximize"
+    found = client.post("/api/studies/stall/ask", json={}).json()
+    assert found["decision"]["price"] == round(round(found["decision"]["price"] / 0.05) * 0.05, 2)
+    refused = client.post("/api/studies/stall/ask", json={"fix": {"price": 3.333}})
+    assert refused.status_code == 422 and "must lie on its steps of 0.05 EUR" in refused.json()["error"]
+    head = client.get("/api/studies/stall/trials", params={"format": "csv"}).text.splitlines()[0]
+    assert head.startswith("id,decision.price [EUR],context.demand,profit [EUR],noise [EUR]")
+    file = "price [EUR],demand,profit [EUR]\n3.5,0.5,12\n3.33,0.5,11\n"
+    added = client.post("/api/studies/stall/history", json={"csv": file}).json()
+    assert len(added["added"]) == 2 and "lies between its steps" in added["notes"][0]
+    both = {**stall, "name": "two", "direction": "minimize"}
+    assert "contradict each other" in client.post("/api/studies", json=both).json()["error"]

@@ -418,7 +418,7 @@ def test_the_command_line_speaks_in_units(tmp_path, monkeypatch):
         assert answer.exit_code == 0, answer.output
         return answer.output
 
-    run("new", "stall.toml")
+    assert "Made study 'stall': maximize profit [EUR], 2 decisions, 1 context." in run("new", "stall.toml")
     assert ww.Study.open("stall", journal=f"sqlite:///{tmp_path}/stall.db").space == SPACE
     assert "price=" in run("ask", "stall", "--fix", "price=2.5 EUR") and "price=2.50 EUR" in run("status", "stall")
     assert "Trial 0: profit 12.5 EUR" in run("tell", "stall", "0", "12.5", "--context", "rain=3")

@@ -27,8 +27,9 @@ from windward.cli.common import (
 )
 
 if TYPE_CHECKING:
+    from windward.space.outcomes import Outcome
+    from windward.space.space import Space
     from windward.study.log import Log
-    from windward.study.study import Study
 
 
 @click.command(short_help="Make a study from a TOML file.")
@@ -72,7 +73,7 @@ def new(file: Path, name: str | None, journal: str, as_json: bool) -> None:
     if as_json:
         echo_json(records.declaration(study))
     else:
-        say(f"Made study {study.name!r}: {_sizes(study)}. Next: windward ask {study.name}")
+        say(f"Made study {study.name!r}: {_sizes(study.space, study.trials.outcome)}. Next: windward ask {study.name}")
 
 
 @click.command(short_help="Say how a study stands, or list all.")
@@ -100,7 +101,7 @@ def status(study: str | None, journal: str, as_json: bool) -> None:
         return
     log, now = opened_log(study, journal), utc_now()
     known = log.trials
-    say(f"{log.name}: {_sizes(log)}; {known.counts()}.")
+    say(f"{log.name}: {_sizes(log.space, log.history.told)}; {known.counts()}.")
     if _standing(log):
         say(f"  {_standing(log)}")
     for trial in (records.trial(one, now) for one in known.pending):
@@ -246,6 +247,7 @@ def _line(name: str, journal: str) -> dict[str, Any]:
     return {"name": name, "direction": log.direction, **records.counts(log.trials), "error": None}
 
 
-def _sizes(study: Study | Log) -> str:
-    decisions, contexts = len(study.space.decision), len(study.space.context)
-    return f"{study.direction}, {decisions} decision{'s' * (decisions != 1)}, {contexts} context{'s' * (contexts != 1)}"
+def _sizes(space: Space, told: Outcome) -> str:
+    decisions, contexts = len(space.decision), len(space.context)
+    goal = told.goal if told.plain else f"{told.goal} {told.head}"
+    return f"{goal}, {decisions} decision{'s' * (decisions != 1)}, {contexts} context{'s' * (contexts != 1)}"

@@ -102,6 +102,11 @@ class Outcome:
     unit: str | None = None
 
     @property
+    def plain(self) -> bool:
+        """Whether nobody gave it a name or a unit."""
+        return self.name == VALUE and self.unit is None
+
+    @property
     def measure(self) -> Measure:
         """How its numbers are written."""
         return Measure(self.unit)
