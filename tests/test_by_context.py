@@ -287,3 +287,13 @@ def test_over_http(client, shop):
     assert asked["decision"] == {"order": 0.4} and len(asked["cells"]) == len(found["cells"])
     wrong = client.get(f"{base}/by-context", params={"over": ["demnd"]})
     assert wrong.status_code in (409, 422) and "did you mean 'demand'" in wrong.json()["error"]
+
+
+def test_many_ranges_have_labels_of_two_lines_without_their_unit():
+    space = ww.Space({"x": ww.Real(0, 1)}, {"load": ww.Real(0, 1, unit="tons")})
+    study = ww.Study(space, seed=0)
+    for place in range(60):
+        study.add({"x": (place % 7) / 6}, 0.1 * (place % 11), context={"load": (place * 37 % 60) / 60})
+    labels = plots.by_context(study).layout.xaxis
+    assert labels.title.text == "load [tons]" and not any("tons" in text for text in labels.ticktext)
+    assert len(labels.ticktext) > 5 and all(text.count("<br>") == 2 for text in labels.ticktext)

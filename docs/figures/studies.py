@@ -23,9 +23,10 @@ class Clock:
 
 def kiosk() -> ww.Study:
     """One decision, one context: how many papers to order before the day's customers are known."""
-    space = ww.Space({"order": ww.Real(0, 100)}, {"customers": ww.Real(0, None)})
+    space = ww.Space({"order": ww.Real(0, 100, step=2, unit="papers")}, {"customers": ww.Real(0, None)})
     clock, chance = Clock(), random.Random(3)
-    study = ww.Study(space, name="kiosk", status_quo={"order": 55}, clock=clock)
+    profit = {"profit": ww.Maximize(unit="EUR")}
+    study = ww.Study(space, name="kiosk", outcomes=profit, status_quo={"order": 56}, clock=clock)
 
     def day(suggestion: ww.Suggestion) -> ww.Result:
         clock.now += timedelta(hours=24 + chance.choice([-1, 0, 1]))
@@ -46,7 +47,8 @@ def campaign() -> ww.Study:
         {"device": ww.Categorical(["phone", "desktop", "tablet"]), "weekday": ww.calendar("weekday")},
     )
     clock, chance = Clock(), random.Random(5)
-    study = ww.Study(space, name="campaign", clock=clock, status_quo={"channel": "mail", "offer": "none"})
+    quo, takings = {"channel": "mail", "offer": "none"}, {"takings": ww.Maximize(unit="EUR")}
+    study = ww.Study(space, name="campaign", outcomes=takings, clock=clock, status_quo=quo)
     channels = {"mail": (9.0, 2.0), "search": (12.0, 12.5), "video": (14.0, 7.0)}  # on a phone, elsewhere
     offers = {"none": 0.0, "shipping": 2.5, "ten percent": 1.0}
 
@@ -65,13 +67,18 @@ def campaign() -> ww.Study:
 def greenhouse() -> ww.Study:
     """Several decisions, the least cost: heating, lamps and fertilizer before sun and frost of the week are known."""
     space = ww.Space(
-        {"heating": ww.Real(12, 24), "lamps": ww.Integer(0, 12), "fertilizer": ww.Real(0.1, 10, log=True)},
-        {"sun": ww.Real(0, None), "frost": ww.Real()},
+        {
+            "heating": ww.Real(12, 24, step=0.5, unit="°C"),
+            "lamps": ww.Integer(0, 12),
+            "fertilizer": ww.Real(0.1, 10, log=True, unit="g/l"),
+        },
+        {"sun": ww.Real(0, None, unit="hours"), "frost": ww.Real(unit="°C")},
         constraints=[ww.Linear({"heating": 1, "lamps": 1}, upper=32)],
     )
     now = {"heating": 20, "lamps": 6, "fertilizer": 1.0}
     clock, chance = Clock(), random.Random(7)
-    study = ww.Study(space, name="greenhouse", direction="minimize", status_quo=now, clock=clock)
+    cost = {"cost": ww.Minimize(unit="EUR")}
+    study = ww.Study(space, name="greenhouse", outcomes=cost, status_quo=now, clock=clock)
 
     def week(suggestion: ww.Suggestion) -> ww.Result:
         clock.now += timedelta(days=7)
@@ -87,15 +94,15 @@ def greenhouse() -> ww.Study:
 
 
 def reminders() -> ww.Study:
-    """Late answers, some never: a discount in a reminder, where silence counts as no after ten days."""
-    space = ww.Space({"discount": ww.Real(0, 20)}, {"loyalty": ww.Real(0, 1)})
+    """Late answers, some never: a firm's discount in a reminder, where silence counts as no after ten days."""
+    space = ww.Space({"discount": ww.Real(0, 20, step=1, unit="EUR")}, {"loyalty": ww.Real(0, 1)})
     policy = replace(
         ww.auto(),
         feedback=ww.Censor(worst=0.0, patience=timedelta(days=10)),
         belief=ww.UpperConfidence(ww.delayed_width()),
     )
     clock, chance = Clock(), random.Random(11)
-    study = ww.Study(space, policy, name="reminders", clock=clock)
+    study = ww.Study(space, policy, name="reminders", outcomes={"takings": ww.Maximize(unit="EUR")}, clock=clock)
     due: list[tuple[datetime, int, float]] = []
     for turn in range(80):
         clock.now += timedelta(hours=16)
@@ -109,8 +116,9 @@ def reminders() -> ww.Study:
         discount = float(asked.decision["discount"])
         if turn in (13, 31):
             study.lose(asked.id, "the address was wrong")
-        elif chance.random() < 0.1 + 0.85 * loyalty + 0.08 * discount * (1 - loyalty):
-            value = 30 - discount + chance.gauss(0, 1)
+        interest = min(1.0, 0.25 + 0.7 * loyalty + 0.06 * discount * (1 - loyalty))
+        if turn not in (13, 31) and chance.random() < 0.5 + 0.5 * interest:
+            value = (30 - discount) * interest + chance.gauss(0, 1)
             due.append((clock.now + timedelta(days=min(9.0, chance.expovariate(0.4))), asked.id, value))
     return study
 
@@ -124,7 +132,7 @@ def series() -> ww.Study:
         surrogate=ww.GaussianProcess(drift="learnt"),
     )
     clock, chance = Clock(), random.Random(13)
-    study = ww.Study(space, policy, name="series", clock=clock)
+    study = ww.Study(space, policy, name="series", outcomes={"profit": ww.Maximize(unit="EUR")}, clock=clock)
     for day in range(42):
         clock.now = FIRST + timedelta(days=day)
         mean = 75 + (-6, -8, -4, 0, 8, 20, -10)[clock.now.weekday()] - (25 if day >= 24 else 0)

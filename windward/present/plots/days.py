@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 MOST = 6
 # Heights of a panel and of what stands around them, in pixels.
 PANEL, AROUND, BELOW = 230, 175, 80
-# Ranges that fit beside each other in one line; of more, each takes two, and a line is so high.
-ABREAST, LINE = 5, 17
+# Letters of ranges that fit beside each other in one line; of more, each takes two, and a line is so high.
+ABREAST, LINE = 72, 17
 # How far to the sides two marks of one cell stand, of the distance between cells.
 BESIDE = 0.04
 
@@ -34,8 +34,9 @@ def by_context(study: Source, *names: str) -> go.Figure:
     made = figure("What it is worth on each kind of day", _caption(found))
     panels(made, len(shown), 1, vertical_spacing=0.32 / len(shown))
     by_name = {name: [cell for cell in found.cells if name in cell.where] for name in shown}
+    texts = {name: _ticks(seen, by_name[name], name) for name in shown}
     # Below the lines of labels and the last axis's title.
-    below = BELOW + (LINE if len(by_name[shown[-1]]) > ABREAST else 0)
+    below = BELOW + (LINE if any("<br>" in text for text in texts[shown[-1]]) else 0)
     made.update_layout(height=AROUND + below - BELOW + PANEL * len(shown))
     made.update_layout(legend={"y": -below / (PANEL * len(shown))}, margin={"b": below + 30})
     for row, name in enumerate(shown, start=1):
@@ -44,10 +45,7 @@ def by_context(study: Source, *names: str) -> go.Figure:
         for trace in _panel(cells, name, numeric):
             trace.update(showlegend=row == 1, legendgroup=trace.name)
             made.add_trace(trace, row=row, col=1)
-        texts = [_label(cell, name) for cell in cells]
-        if numeric and len(cells) > ABREAST:
-            texts = ["<br>".join(text.rsplit(" ", 1)) for text in texts]
-        labels = [f"{text}<br>{_share(cell)}" for text, cell in zip(texts, cells, strict=True)]
+        labels = [f"{text}<br>{_share(cell)}" for text, cell in zip(texts[name], cells, strict=True)]
         ticks = {"tickvals": list(range(len(cells))), "ticktext": labels}
         made.update_xaxes(
             title=plain(seen.space.headed(name)),
@@ -60,6 +58,15 @@ def by_context(study: Source, *names: str) -> go.Figure:
         )
         made.update_yaxes(title=plain(seen.outcome.head), row=row, col=1)
     return made
+
+
+def _ticks(seen: Snapshot, cells: Sequence[ContextCell], name: str) -> list[str]:
+    """Return the labels of an axis of cells: without the unit, which its title has, and in two lines where they are many."""
+    unit = plain(seen.space.measure(name).unit or "")
+    texts = [_label(cell, name).removesuffix(unit).rstrip() for cell in cells]
+    if seen.space.context[name].choices or sum(len(text) + 2 for text in texts) <= ABREAST:
+        return texts
+    return ["<br>".join(text.rsplit(" ", 1)) for text in texts]
 
 
 def _caption(found: ByContext) -> str:
