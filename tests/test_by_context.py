@@ -16,6 +16,7 @@ from windward import plots
 from windward.cli.main import main
 from windward.contexts import Contexts
 from windward.present import records
+from windward.space import Outcome
 from windward.suggest import in_context
 from windward.suggest.cells import Division, divided
 
@@ -126,7 +127,7 @@ def test_a_value_lies_in_its_interval_whatever_the_rounding():
         float(values.mean()) != float(values[0]) for values in alike
     )  # the mean of equal numbers need not be theirs
     for values in alike:
-        cell = in_context._cell([division], (0,), 1.0, 0, values)
+        cell = in_context._cell([division], (0,), 1.0, 0, values, Outcome())
         assert cell.interval[0] <= cell.value <= cell.interval[1]
 
 
