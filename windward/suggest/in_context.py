@@ -31,6 +31,8 @@ from windward.trials.trials import Trials
 Values = Mapping[str, Value]
 # A cell that is taken to come less often than this cannot be said anything about.
 LEAST_SHARE = 1e-9
+# An outcome that nobody named.
+UNNAMED = Outcome()
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,12 @@ def across_decisions(found: Assessment, name: str, x: Tensor) -> list[tuple[str,
 
 
 def _cell(
-    divisions: Sequence[Division], place: tuple[int, ...], share: float, seen: int, values: Tensor, outcome: Outcome
+    divisions: Sequence[Division],
+    place: tuple[int, ...],
+    share: float,
+    seen: int,
+    values: Tensor,
+    outcome: Outcome = UNNAMED,
 ) -> ContextCell:
     where = {one.name: one.where[at] for one, at in zip(divisions, place, strict=True)}
     labels = {one.name: one.labels[at] for one, at in zip(divisions, place, strict=True)}
