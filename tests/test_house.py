@@ -261,6 +261,7 @@ TOLD_APART = {
     "papers/settings.py": {"Known"},  # it makes policies, so it names parts; an argument may be one kind alone
     "objectives/heuristics.py": {"MMD"},  # a published bound of that divergence's own matrix
     "integrations/botorch.py": {"PosteriorMean", "Thompson", "UpperConfidence"},  # there is no study to ask a belief in
+    "bench/gridded.py": {"GaussianProcess"},  # a quicker way to the same numbers, which holds for that process alone
     "bench/problems/learning.py": {
         "CVaR",
         "Expected",

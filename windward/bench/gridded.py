@@ -81,7 +81,7 @@ def quick_on_list(surrogate: object, points: Points) -> Gridded | None:
 
 
 @dataclass
-class Known:
+class KeptVariances:
     """Variances `"d m"`, standardised, at the listed decisions and some contexts, given the first rows of a posterior."""
 
     points: Tensor  # "m k"
@@ -95,11 +95,11 @@ class OnGrid:
 
     posterior: GaussianPosterior
     surrogate: Gridded
-    before: Known | None = None
-    _found: list[Known] = field(default_factory=list, repr=False)
+    before: KeptVariances | None = None
+    _found: list[KeptVariances] = field(default_factory=list, repr=False)
 
     @property
-    def known(self) -> Known | None:
+    def known(self) -> KeptVariances | None:
         """What is known of the grid, with all rows or with fewer."""
         return self._found[0] if self._found else self.before
 
@@ -147,7 +147,7 @@ class OnGrid:
         for row in range(first, posterior.size):
             share = posterior.inverse[row, : row + 1]
             variance.sub_(((kx[:, : row + 1] * share) @ kc[: row + 1]).square_())
-        self._found[:] = [Known(points, posterior, variance)]
+        self._found[:] = [KeptVariances(points, posterior, variance)]
         return variance
 
     def means(self, x: Tensor, points: Tensor) -> Tensor:
