@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 LARGEST_LOG = math.log(LARGEST)
 # A range of more steps has none that a person could tell apart.
 MOST_STEPS = 10**9
+# Beside the size of the bounds: smaller steps drown in the rounding of numbers.
+LEAST_STEP = 1e-12
+MOST_WHOLE = 2**53  # larger whole numbers are rounded
 # By how much of a step a range may miss a whole number of them: rounding of the bounds and of the step.
 WHOLE = 1e-6
 LONGEST_UNIT = 30
@@ -89,6 +92,12 @@ def check_step(parameter: Real | Integer, *, whole: bool) -> None:
     said, count = f"{kind}({low:g}, {high:g}, step={step:g})", (high - low) / step
     if count > MOST_STEPS:
         raise SpaceError(f"{said}: more than {MOST_STEPS:,} steps; give a larger step, or leave it out.")
+    size = max(abs(low), abs(high))
+    if step < LEAST_STEP * size or (whole and size > MOST_WHOLE):
+        raise SpaceError(
+            f"{said}: the step is too small beside the bounds, computers do not tell such numbers apart; count from another "
+            "zero, or give a larger step."
+        )
     if round(count) == 0 or abs(count - round(count)) > WHOLE:
         ends = [float(value_at(parameter, np.asarray(k))) for k in (math.floor(count), math.ceil(count)) if k > 0]
         raise SpaceError(

@@ -195,7 +195,9 @@ class Real:
 
     def snap(self, unit: Array) -> Array:
         """Return points `"n 1"` inside [0, 1], on its steps where it has some."""
-        return unit.clip(0.0, 1.0) if self.step is None else self.to_unit(numeric.nearest_step(self, unit))
+        if self.step is None:
+            return unit.clip(0.0, 1.0)
+        return self.to_unit(numeric.nearest_step(self, unit)).clip(0.0, 1.0)  # two logarithms differ in the last bit
 
     def options(self, limit: int) -> Array:
         """Return `limit` even points, at most as many as it has steps; `"n 1"`."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-import io
 from typing import Any
 
 from windward.basics.errors import ArgumentError, did_you_mean
 from windward.space.space import Space
 from windward.trials.foretold import Forecast
-from windward.trials.tables import Numbers, between_cells
+from windward.trials.tables import Numbers, Table, between_cells
 
 # A column with one of these names says what the rows are, unless a context has that name.
 WEIGHT, QUANTILE, CHANCE = "weight", "quantile", "chance"
@@ -46,13 +45,9 @@ def read_forecasts(call: str, text: str, space: Space) -> dict[Any, Forecast]:
 
 def _rows(call: str, text: str) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     """Return the names of the columns, and the rows with their lines in the file."""
-    lines = io.StringIO(text.removeprefix("\ufeff"), newline="")
     try:
-        reader = csv.reader(lines, strict=True, delimiter=between_cells(text))
-        names = [name.strip() for name in next(reader, [])]
-        rows = [
-            (reader.line_num, [cell.strip() for cell in row]) for row in reader if any(cell.strip() for cell in row)
-        ]
+        table = Table(text)
+        names, rows = table.headings, [(table.line, [cell.strip() for cell in row]) for row in table]
     except csv.Error as error:
         raise ArgumentError(f"{call}: cannot be read as CSV: {error}.") from error
     if len(set(names)) < len(names) or not rows:
@@ -66,7 +61,9 @@ def _rows(call: str, text: str) -> tuple[list[str], list[tuple[int, dict[str, st
 def _value(call: str, line: int, space: Space, name: str, text: str, plain: Numbers) -> Any:
     parameter = space.context[name]
     where = f"{call}, line {line}"
-    return parameter.read(f"{where}: context {name!r}", text if parameter.choices else _plain(where, text, plain))
+    if not parameter.choices:
+        return parameter.read(f"{where}: context {name!r}", _plain(where, text, plain))
+    return plain.read(parameter, f"{where}: context {name!r}", text)
 
 
 def _number(call: str, line: int, name: str, text: str, plain: Numbers) -> float:

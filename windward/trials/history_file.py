@@ -7,7 +7,6 @@ in some countries put semicolons between cells and commas into numbers: both are
 from __future__ import annotations
 
 import csv
-import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,21 +14,23 @@ from typing import Any
 
 from windward.basics import arguments
 from windward.basics.errors import ArgumentError, WindwardError
+from windward.basics.speech import shown
 from windward.basics.times import read_moment
 from windward.space.dates import clocks, dated
 from windward.space.outcomes import Outcome
 from windward.space.parameters import Parameter, Value
 from windward.space.space import Space
+from windward.space.values import few
 from windward.trials.headings import between_steps, without_unit
 from windward.trials.notes import checked_note, checked_tags, read_tags
 from windward.trials.records import Past
-from windward.trials.tables import Numbers, between_cells
+from windward.trials.tables import Numbers, Table
 
 # Columns that `windward trials --csv` writes and that say nothing about a finished trial.
 IGNORED = ("id", "state", "set_aside", "lost", "delay", "context_source", "when", "asked_at", "context_at", "told_at")
 NUMBERS, TEXTS = ("value", "noise"), ("note", "tags")
-# Each heading is compared with those before it.
 MOST_COLUMNS = 1000
+LONGEST_HEADING = 200
 
 
 @dataclass(frozen=True)
@@ -107,19 +108,17 @@ def read_history(text: str, space: Space, said: Said, words: Words) -> Reading:
 
     Raises `ArgumentError` for a text that is no table, and for columns that were named wrongly.
     """
-    between = between_cells(text)
-    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True, delimiter=between)
+    line = 1
     try:
-        headings = [heading.strip() for heading in next(reader, [])]
+        table = Table(text)
+        headings = table.headings
         columns = columns_of(headings, space, said, words)
         found = Reading(columns, [], [], [], 0, [])
         if columns.unknown or columns.missing:
             return found
-        without_value, numbers = 0, Numbers(between)
-        for cells in reader:
-            if not any(cell.strip() for cell in cells):
-                continue
-            line = reader.line_num
+        without_value, numbers = 0, Numbers(table.between)
+        for cells in table:
+            line = table.line
             try:
                 checked = _checked(dict(zip(headings, cells, strict=False)), cells, columns, space, numbers, words)
             except WindwardError as error:
@@ -132,7 +131,7 @@ def read_history(text: str, space: Space, said: Said, words: Words) -> Reading:
             found.lines.append(line)
             found.notes.append([f"line {line}: {note}" for note in checked[1]])
     except csv.Error as error:
-        raise ArgumentError(f"line {reader.line_num} cannot be read as CSV: {error}.") from error
+        raise ArgumentError(f"the file cannot be read as CSV, in line {line} or below it: {error}.") from error
     return Reading(columns, found.rows, found.lines, found.notes, without_value, found.problems)
 
 
@@ -159,11 +158,11 @@ def refuse_columns(columns: Columns, space: Space, said: Said, words: Words) -> 
 def columns_of(headings: list[str], space: Space, said: Said, words: Words) -> Columns:
     """Return which heading holds what: `order` or `decision.order`, or another one that was said to be it."""
     _check_headings(headings, said, words)
-    found, ignored, unknown = Columns(date=said.date), list[str](), list[str]()
+    found, ignored, unknown, left_out = Columns(date=said.date), list[str](), list[str](), frozenset(said.ignore)
     for heading in headings:
         if heading == said.date:
             continue
-        if heading in said.ignore:
+        if heading in left_out:
             ignored.append(heading)
             continue
         renamed = said.renamed.get(heading)
@@ -186,16 +185,21 @@ def _check_headings(headings: list[str], said: Said, words: Words) -> None:
         raise ArgumentError("the file is empty.")
     if len(headings) > MOST_COLUMNS:
         raise ArgumentError(f"it has {len(headings)} columns; at most {MOST_COLUMNS} can be read.")
-    for place, heading in enumerate(headings):
-        if heading in headings[:place]:
+    first = dict[str, int]()
+    for place, heading in enumerate(headings, start=1):
+        if len(heading) > LONGEST_HEADING:
             raise ArgumentError(
-                f"the heading {heading!r} is there twice, in columns {headings.index(heading) + 1} and {place + 1}; "
-                "rename one in the file."
+                f"column {place} has a heading of {len(heading)} characters, {shown(heading, 40)}, more than "
+                f"{LONGEST_HEADING}; the first line must hold the headings."
             )
-    named: dict[str, Sequence[str]] = {
-        words.column: list(said.renamed),
-        words.ignore: said.ignore,
-        words.date: [] if said.date is None else [said.date],
+        if first.setdefault(heading, place) != place:
+            raise ArgumentError(
+                f"the heading {heading!r} is there twice, in columns {first[heading]} and {place}; rename one in the file."
+            )
+    named: dict[str, dict[str, None]] = {
+        words.column: dict.fromkeys(said.renamed),
+        words.ignore: dict.fromkeys(said.ignore),
+        words.date: {} if said.date is None else {said.date: None},
     }
     for heading in headings:
         if sum(heading in each for each in named.values()) > 1:
@@ -204,8 +208,8 @@ def _check_headings(headings: list[str], said: Said, words: Words) -> None:
             )
     for option, wanted in named.items():
         for heading in wanted:
-            if heading not in headings:
-                raise ArgumentError(f"{option} names {heading!r}, which is no column; it has {', '.join(headings)}.")
+            if heading not in first:
+                raise ArgumentError(f"{option} names {shown(heading)}, which is no column; it has {few(headings)}.")
 
 
 def _placed(heading: str, name: str, space: Space, found: Columns, words: Words) -> bool:
@@ -247,8 +251,7 @@ def _checked(
     def typed(role: str, parameters: Mapping[str, Parameter], places: Mapping[str, str]) -> dict[str, Value]:
         found: dict[str, Value] = {}
         for name, heading in places.items():
-            cell = row[heading] if parameters[name].choices else numbers.plain(row[heading])
-            found[name] = parameters[name].read(f"{role} {name!r}", cell)
+            found[name] = numbers.read(parameters[name], f"{role} {name!r}", row[heading])
         return found
 
     done = typed("decision", space.decision, columns.decision)
