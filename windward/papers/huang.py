@@ -31,7 +31,9 @@ def random() -> Policy:
 
 
 def gp_ucb(*, width: float = WIDTH, kernel: KernelName = KERNEL) -> Policy:
-    """GP-UCB, blind to contexts: x_t = argmax_x mu_t(x) + sqrt(beta_t) sigma_t(x), the process over x alone.
+    """For decisions without contexts, or a comparison that ignores them: optimism about each decision.
+
+    GP-UCB, blind to contexts: x_t = argmax_x mu_t(x) + sqrt(beta_t) sigma_t(x), the process over x alone.
 
     Contexts act as noise. Srinivas2010; sqrt(beta_t) = `width` = 1.5 as in Huang2024 (whose released program runs this
     baseline with sqrt(1.5)). `kernel="matern52"` is the paper's.
@@ -42,7 +44,9 @@ def gp_ucb(*, width: float = WIDTH, kernel: KernelName = KERNEL) -> Policy:
 
 
 def sbo_kde(*, width: float = WIDTH, samples: int = 128, kernel: KernelName = KERNEL) -> Policy:
-    """SBO-KDE: x_t = argmax_x 1/M sum_m u(x, c_m), c_m from a kernel density estimate of the contexts seen.
+    """For the best average over contexts whose distribution is learnt as they come.
+
+    SBO-KDE: x_t = argmax_x 1/M sum_m u(x, c_m), c_m from a kernel density estimate of the contexts seen.
 
     Huang2024, Alg. 1; sqrt(beta_t) = `width`, M = `samples`. Deviation: M = 128 even points in place of 1024 independent
     draws. `kernel="matern52"` is the paper's.
@@ -57,7 +61,9 @@ def sbo_kde(*, width: float = WIDTH, samples: int = 128, kernel: KernelName = KE
 
 
 def drbo_kde(*, width: float = WIDTH, samples: int = 128, elsewhere: int = 128, kernel: KernelName = KERNEL) -> Policy:
-    """DRBO-KDE: x_t = argmax_x v(u(x, .), delta_t) in total variation around the density estimate, delta_t = t^(-2/(4+k)).
+    """For contexts of which some share may come differently: the worst average near a density estimate of those seen.
+
+    DRBO-KDE: x_t = argmax_x v(u(x, .), delta_t) in total variation around the density estimate, delta_t = t^(-2/(4+k)).
 
     Huang2024, Alg. 2, Eq. 5; the infimum over C is taken over `elsewhere` Sobol points of weight zero besides the
     `samples`. Deviation: solved exactly by sorting in place of the two-dimensional convex programme of Prop. 2; 128
@@ -75,7 +81,9 @@ def drbo_kde(*, width: float = WIDTH, samples: int = 128, elsewhere: int = 128, 
 
 
 def drbo_mmd(*, width: float = WIDTH, length_scale: float | Literal["fitted"] = 1.0, points: int = 100) -> Policy:
-    """DRBO-MMD: x_t = argmax_x v(u(x, .), delta_t) in MMD around the empirical weights on a grid of ceil(100^(1/k))^k.
+    """For contexts that may shift to similar ones: the worst average within an MMD ball around those seen.
+
+    DRBO-MMD: x_t = argmax_x v(u(x, .), delta_t) in MMD around the empirical weights on a grid of ceil(100^(1/k))^k.
 
     Kirschner2020 as set up in Huang2024, App. B.1: delta_t = (2 + sqrt(2 log 10)) / sqrt(t). Deviation: the MMD kernel is
     a squared exponential of `length_scale` 1; the released program takes the fitted process's, `length_scale="fitted"`. With 1
@@ -96,7 +104,9 @@ def drbo_mmd(*, width: float = WIDTH, length_scale: float | Literal["fitted"] = 
 def drbo_mmd_minimax(
     *, width: float = WIDTH, length_scale: float | Literal["fitted"] = 1.0, points: int = 1024, nugget: float = 1e-6
 ) -> Policy:
-    """DRBO-MMD-MinimaxApprox: DRBO-MMD with the midpoint of two bounds in place of the worst case, on a finer grid.
+    """A quicker `drbo_mmd`: the middle between two bounds in place of the worst case.
+
+    DRBO-MMD-MinimaxApprox: DRBO-MMD with the midpoint of two bounds in place of the worst case, on a finer grid.
 
     Tay2022 as set up in Huang2024, App. B.1. Deviation: `nugget` on the kernel's diagonal, which the slope bound
     needs; the reference is the empirical one (the released program takes a uniform mean, and a slope without kernel).
@@ -111,7 +121,9 @@ def drbo_mmd_minimax(
 
 
 def stable_opt(*, width: float = WIDTH, spread: float = 1.0, points: int = 1024, kernel: KernelName = KERNEL) -> Policy:
-    """StableOpt: x_t = argmax_x min_{c in C_t} u(x, c), C_t = mean +- `spread` deviations of the contexts seen.
+    """For the worst that may come: the best of the worst cases over a set around the contexts seen.
+
+    StableOpt: x_t = argmax_x min_{c in C_t} u(x, c), C_t = mean +- `spread` deviations of the contexts seen.
 
     Bogunovic2018 as set up in Huang2024, App. B.1, minimised over 1024 Sobol `points`. Deviation: they are drawn once per
     suggestion, so that the acquisition is one function (the released program redraws them, from [mean - 3 sd, mean - sd]).

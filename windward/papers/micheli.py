@@ -15,7 +15,9 @@ from windward.search.multistart import MultiStart
 
 
 def erbo(*, width: float = WIDTH) -> Policy:
-    """ERBO: x_t = argmax_x 1/t sum_s u(x, c_s), c_s the contexts seen so far.
+    """For the best average over the contexts seen so far, each counting once.
+
+    ERBO: x_t = argmax_x 1/t sum_s u(x, c_s), c_s the contexts seen so far.
 
     Micheli2025, the empirical-risk version (radius 0) of WDRBO; beta_t = `width`.
     """
@@ -25,7 +27,9 @@ def erbo(*, width: float = WIDTH) -> Policy:
 
 
 def wdrbo(*, width: float = WIDTH, radius: Radius | None = None, elsewhere: int = 100) -> Policy:
-    """WDRBO: x_t = argmax_x 1/t sum_s u(x, c_s) - eps_t L_t(x), L_t(x) = max_c |grad_c u(x, c)|.
+    """For contexts that may drift a little: the average, less a price for how steeply the value changes with them.
+
+    WDRBO: x_t = argmax_x 1/t sum_s u(x, c_s) - eps_t L_t(x), L_t(x) = max_c |grad_c u(x, c)|.
 
     Micheli2025, Eq. 13; eps_t = 0.3 / sqrt(t), L_t over the contexts seen and `elsewhere` = 100 points drawn once.
     Deviation: the penalty has its gradient in x (in the released program it only ranks start points).
@@ -40,7 +44,9 @@ def wdrbo(*, width: float = WIDTH, radius: Radius | None = None, elsewhere: int 
 
 
 def wdrbo_exact(*, width: float = WIDTH, radius: Radius | None = None, elsewhere: int = 100) -> Policy:
-    """WDRBO with the exact Wasserstein worst case: x_t = argmax_x v(u(x, .), eps_t) by its one-dimensional dual.
+    """For contexts that may drift a little: the worst average by how far they move, solved exactly.
+
+    WDRBO with the exact Wasserstein worst case: x_t = argmax_x v(u(x, .), eps_t) by its one-dimensional dual.
 
     Not in the papers: tighter than Eq. 13 of Micheli2025, whose penalty bounds it. Mass may go to the contexts seen and
     to `elsewhere` points over the context space.

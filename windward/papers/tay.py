@@ -29,7 +29,9 @@ STEP = 1e-3
 def ts_bocu(
     reference: Known, objective: Objective, *, surrogate: Surrogate | None = None, maximize: Maximizer | None = None
 ) -> Policy:
-    """TS-BOCU: x_t = argmax_x objective of f_t(x, .), f_t one sample of the posterior, under a known reference p.
+    """For any robust objective around a known distribution: Thompson sampling.
+
+    TS-BOCU: x_t = argmax_x objective of f_t(x, .), f_t one sample of the posterior, under a known reference p.
 
     Tay2024, Alg. 1. Any objective of Table 1: `Tradeoff(d, r, 1, 0)` DRO, `Sensitivity(d)` WCS, `Tradeoff(d, r, 1, 1)`
     GEN. The paper evaluates every point of a grid: `maximize=OverGrid(32)`; its process is not fitted:
@@ -48,7 +50,9 @@ def ucb_bocu_1(
     surrogate: Surrogate | None = None,
     maximize: Maximizer | None = None,
 ) -> Policy:
-    """UCB-BOCU-1: alpha v(u, r) + beta (v(u, r + h) - v(l, r)) / h, l the lower bound, h = 1e-3. Tay2024, appendix.
+    """For a good worst case that does not get much worse: bounds of `Tradeoff` by a difference of two worst cases.
+
+    UCB-BOCU-1: alpha v(u, r) + beta (v(u, r + h) - v(l, r)) / h, l the lower bound, h = 1e-3. Tay2024, appendix.
 
     Deviation: sqrt(beta_t) = sqrt(2) as printed (the released program puts the objective's beta there).
     """
@@ -66,18 +70,27 @@ def ucb_bocu_2(
     surrogate: Surrogate | None = None,
     maximize: Maximizer | None = None,
 ) -> Policy:
-    """UCB-BOCU-2: alpha v(u, r) - beta multiplier(u, r). Tay2024, appendix. Deviation: as for `ucb_bocu_1`; exact slopes."""
+    """For a good worst case that does not get much worse: bounds of `Tradeoff` by the slope of the worst case.
+
+    UCB-BOCU-2: alpha v(u, r) - beta multiplier(u, r). Tay2024, appendix. Deviation: as for `ucb_bocu_1`; exact slopes.
+    """
     objective = BocuTwo(divergence, radius, alpha, beta)
     return _bocu("ucb_bocu_2", reference, objective, UpperConfidence(TAY_WIDTH), surrogate, maximize)
 
 
 def ucb_so(reference: Known, *, surrogate: Surrogate | None = None, maximize: Maximizer | None = None) -> Policy:
-    """UCB-SO: p.u, the stochastic baseline of Tay2024."""
+    """For comparison: the average alone, under a known distribution.
+
+    UCB-SO: p.u, the stochastic baseline of Tay2024.
+    """
     return _bocu("ucb_so", reference, Expected(), UpperConfidence(TAY_WIDTH), surrogate, maximize)
 
 
 def ucb_ro(reference: Known, *, surrogate: Surrogate | None = None, maximize: Maximizer | None = None) -> Policy:
-    """UCB-RO: min_c u, the robust baseline of Tay2024."""
+    """For comparison: the worst context alone.
+
+    UCB-RO: min_c u, the robust baseline of Tay2024.
+    """
     return _bocu("ucb_ro", reference, Minimum(), UpperConfidence(TAY_WIDTH), surrogate, maximize)
 
 

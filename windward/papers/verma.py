@@ -31,7 +31,9 @@ def gp_ucb_sdf(
     objective: Objective | None = None,
     surrogate: Surrogate | None = None,
 ) -> Policy:
-    """GP-UCB-SDF: x_t = argmax_x mu_t(x) + nu_t sigma_t(x), values not here within m asks counted as the worst.
+    """For values that come late or never: optimism that counts them as the worst meanwhile.
+
+    GP-UCB-SDF: x_t = argmax_x mu_t(x) + nu_t sigma_t(x), values not here within m asks counted as the worst.
 
     Verma2022, Alg. 1: nu_t = B_y sum over the last m of sigma(x_s) + beta_t, B_y = beta_t = 1; m = `patience`. With a
     context given at `ask` it is CGB-SDF; with any other context model or objective, their combination. As in the paper a
@@ -56,7 +58,9 @@ def gp_ts_sdf(
     objective: Objective | None = None,
     surrogate: Surrogate | None = None,
 ) -> Policy:
-    """GP-TS-SDF: x_t = argmax_x f_t(x), f_t ~ N(mu_t, nu_t^2 sigma_t^2), censored like `gp_ucb_sdf`. Verma2022, Alg. 2.
+    """For values that come late or never: Thompson sampling that counts them as the worst meanwhile.
+
+    GP-TS-SDF: x_t = argmax_x f_t(x), f_t ~ N(mu_t, nu_t^2 sigma_t^2), censored like `gp_ucb_sdf`. Verma2022, Alg. 2.
 
     Deviation: nu_t as printed (the released program samples with 1).
     """
@@ -70,7 +74,9 @@ def gp_bucb(
     objective: Objective | None = None,
     surrogate: Surrogate | None = None,
 ) -> Policy:
-    """GP-BUCB: x_t = argmax_x mu_t(x) + sigma'_t(x), sigma' shrunk by values imagined at the mean (Desautels2014).
+    """For several values on the way at once: optimism that shrinks near decisions that are under way.
+
+    GP-BUCB: x_t = argmax_x mu_t(x) + sigma'_t(x), sigma' shrunk by values imagined at the mean (Desautels2014).
 
     Deviation from Verma2022's program: what is imagined comes from the model of arrived values alone.
     """
@@ -83,7 +89,10 @@ def gp_bts(
     objective: Objective | None = None,
     surrogate: Surrogate | None = None,
 ) -> Policy:
-    """GP-BTS: Thompson sampling from the posterior with values imagined at the mean."""
+    """For several values on the way at once: Thompson sampling, with those that are missing imagined.
+
+    GP-BTS: Thompson sampling from the posterior with values imagined at the mean.
+    """
     return _delayed(Thompson(1.0), Hallucinate(), context_model, objective, surrogate)
 
 
