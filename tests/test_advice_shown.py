@@ -97,6 +97,12 @@ def test_the_status_quo_in_sentences():
     line = sentences.advised(study, ww.Recommendation({"order": 0.5}, 2.0, (1.0, 3.0), beside_status_quo=worse)).beside
     assert "picked because it looked best" in line and "By this the status quo is at least as good." in line
     assert "0.25 lower" in line
+    torn = beside(0.55, -0.25)  # the mean and the middle say different things
+    line = sentences.advised(study, ww.Recommendation({"order": 0.5}, 2.0, (1.0, 3.0), beside_status_quo=torn)).beside
+    assert line.startswith(
+        "It is not clear whether it is better than the status quo, order 0.3: it is with 55 % probability, but its value is "
+        "expected to be 0.25 lower. "
+    )
     same = sentences.advised(study, ww.Recommendation({"order": 0.3}, 2.0, (1.0, 3.0))).beside
     assert same == "This is the status quo: nothing else looks better."
     assert sentences.advised(shop(), FOUND).beside is None

@@ -10,8 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 import windward as ww
+from windward.basics.times import read_moment
 from windward.cli.main import main
 from windward.journal import History
+from windward.space.cyclic import sectioned
 
 BERLIN = "Europe/Berlin"
 SPACE = ww.Space(
@@ -298,3 +300,17 @@ def test_the_command_line(shop):
     copy = folder / "copy.csv"
     copy.write_text(windward("trials", "shop", "--csv"))
     assert "1 without a value" in windward("import", "shop", str(copy))  # its weekdays are typed
+
+
+def test_the_hour_on_the_clock_begins_a_section():
+    hours = [0.0, 4.0, 8.0, 12.0, 16.0, 20.0, 23.999]
+    assert sectioned(ww.Cyclic(24), 24.0, hours)[1] == [0, 1, 2, 3, 4, 5, 5]
+
+
+@pytest.mark.parametrize("text", ["4.5.2026 14:30", "04.05.2026, 14:30:00", "2026-05-04T14:30"])
+def test_dates_with_points(text):
+    assert read_moment("--when", text).isoformat() == "2026-05-04T14:30:00+00:00"
+    with pytest.raises(
+        ww.ArgumentError, match=r"such as 2026-05-01, 2026-05-01T14:30 or 01\.05\.2026, got '31\.02\.2026'"
+    ):
+        read_moment("--when", "31.02.2026")

@@ -143,6 +143,17 @@ def test_a_round_by_hand(shop):
     assert study.seed == 7
 
 
+def test_numbers_may_have_a_decimal_comma(shop):
+    run("ask", "shop")
+    run("tell", "shop", "0", "-35,5", "--noise", "0,125", "--context", "demand=0,25")
+    trial = ww.Study.open("shop", journal=os.environ["WINDWARD_JOURNAL"]).trials[0]
+    assert (trial.value, trial.noise, trial.context) == (-35.5, 0.125, {"demand": 0.25})
+    answer = CliRunner().invoke(main, ["amend", "shop", "0", "--value", "1,200"])
+    assert answer.exit_code == 2 and "'1,200' may be 1.200 or 1200; write the one that you mean." in answer.output
+    answer = CliRunner().invoke(main, ["tell", "shop", "0", "35,5 EUR"])
+    assert answer.exit_code == 2 and "'35,5 EUR' is not a number." in answer.output
+
+
 def test_what_is_said_of_a_study(shop):
     for id, demand in enumerate((0.2, 0.9, 0.4)):
         data("ask", "shop")

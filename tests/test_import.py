@@ -108,7 +108,7 @@ def test_options_that_do_not_fit_add_nothing(shop, options, says):
 
 
 def test_a_date_that_is_none_is_named_with_its_line(shop):
-    write(shop, ["2026-05-01,4,1,50,sun,10.5", "1.5.2026,4,1,50,sun,10.5"], f"day,{HEAD}")
+    write(shop, ["2026-05-01,4,1,50,sun,10.5", "5/1/2026,4,1,50,sun,10.5"], f"day,{HEAD}")
     answer = run("--date", "day")
     assert answer.exit_code == 1 and "line 3: day must be a date such as 2026-05-01" in answer.stderr
     assert len(trials()) == 0

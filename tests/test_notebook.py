@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
@@ -102,3 +103,13 @@ def test_an_image_in_one_call(study, tmp_path, monkeypatch):
     monkeypatch.setattr(plots, "png", lambda made, path, **size: written.append((made.layout.title.text, path, size)))
     assert study.plots.png("landscape", tmp_path / "price.png", "price").name == "price.png"
     assert written == [("What each choice of price is worth", tmp_path / "price.png", {"width": 900, "height": 480})]
+
+
+def test_what_was_asked_of_a_study_shows_itself(study):
+    days = study.by_context()
+    card = words(days._repr_html_())
+    assert card.startswith("This is what price ") and "profit [EUR] 90 % between" in card
+    assert all(cell.words in card for cell in days.cells)
+    for thing in (study.check(), study.importance()):
+        page = thing._repr_html_()
+        assert "<script" not in page and all(words(one) in words(page) for one in map(html.escape, thing.sentences))

@@ -168,16 +168,22 @@ def test_sentences():
         "It is expected to bring 12.4, give or take 0.8.",
     ]
     assert said("learn", value=11.1, deviation=1.2, status_quo=beside)[1] == (
-        "It is expected to bring 11.1, give or take 1.2, which is 0.9 less than price 3.8 brings; it is worse with 81 % "
-        "probability."
+        "It is expected to bring 11.1, give or take 1.2, which is 0.9 less than the status quo, price 3.8, brings; it is "
+        "worse with 81 % probability."
     )
     more = replace(beside, difference=2.0, worse=0.001)
     assert said("best", value=14.0, deviation=1.0, status_quo=more)[1].endswith(
-        "which is 2 more than price 3.8 brings; it is worse with less than 1 % probability."
+        "which is 2 more than the status quo, price 3.8, brings; it is better with more than 99 % probability."
     )
     assert said("best", value=14.0, deviation=1.0, status_quo=replace(more, worse=None))[1].endswith("brings.")
     itself = replace(beside, difference=0.0, worse=0.0)
-    assert said("best", value=12.0, deviation=0.4, status_quo=itself)[1].endswith("which is the status quo itself.")
+    assert said("best", value=12.0, deviation=0.4, status_quo=itself)[1].endswith(
+        "give or take 0.4. This is the status quo."
+    )
+    dust = replace(beside, difference=3.9e-06, worse=0.5)
+    assert said("best", value=12.0, deviation=0.4, status_quo=dust)[1].endswith(
+        "which is as much as the status quo, price 3.8, brings; it is better with 50 % probability."
+    )
     held = (Held("largest step", True), Held("floor", False))
     assert said("design", 2, 5, guards=held)[1] == "The largest step limits where it may be."
     assert said("best", guards=held)[1] == "The largest step binds it: without, another decision would be preferred."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 
@@ -9,6 +10,8 @@ from windward.basics.errors import ArgumentError, SpaceError
 from windward.basics.speech import shown
 
 EXAMPLE = "2026-05-01T14:30+02:00"
+# A date as spreadsheets write it where commas are decimal: the day, the month and the year with points, perhaps a time.
+POINTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?:,?\s+(\d{1,2}):(\d{2})(?::(\d{2}))?)?")
 
 
 def zone_named(call: str, name: object) -> tzinfo:
@@ -45,12 +48,23 @@ def moment(call: str, name: str, value: object) -> datetime:
 
 
 def read_moment(where: str, text: str, zone: tzinfo | None = UTC) -> datetime:
-    """Return the time that a text in ISO 8601 says, in UTC; one that names no time zone is in `zone`, refused where None."""
+    """Return the time that a text says, in UTC; one that names no time zone is in `zone`, refused where None.
+
+    It is in ISO 8601, or has the day, the month and the year with points between them.
+
+    >>> read_moment("--when", "1.5.2026 14:30").isoformat()
+    '2026-05-01T14:30:00+00:00'
+    """
     try:
-        found = datetime.fromisoformat(text.strip())
+        pointed = POINTED.fullmatch(text.strip())
+        if pointed is None:
+            found = datetime.fromisoformat(text.strip())
+        else:
+            day, month, year, hour, minute, second = (int(each or 0) for each in pointed.groups())
+            found = datetime(year, month, day, hour, minute, second)
     except ValueError as error:
         raise ArgumentError(
-            f"{where} must be a date such as 2026-05-01 or 2026-05-01T14:30, got {shown(text, 60)}."
+            f"{where} must be a date such as 2026-05-01, 2026-05-01T14:30 or 01.05.2026, got {shown(text, 60)}."
         ) from error
     if found.tzinfo is None and zone is None:
         raise ArgumentError(f"{where} must name its time zone, such as {EXAMPLE}; got {shown(text, 60)}.")

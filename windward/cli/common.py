@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -49,6 +50,39 @@ class StudyName(click.ParamType[str]):
 
 
 STUDY_NAME = StudyName()
+
+
+class Decimal(click.ParamType[float]):
+    """A number, with a point or a comma before its decimals."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number that a text stands for."""
+        try:
+            return float(with_point(value) if isinstance(value, str) else value)
+        except SpaceError as error:
+            self.fail(str(error), param, ctx)
+        except ValueError:
+            self.fail(f"{value!r} is not a number.", param, ctx)
+
+
+DECIMAL = Decimal()
+
+
+def with_point(text: str) -> str:
+    """Return a typed number with a point where it has a decimal comma; what may be thousands is refused.
+
+    >>> with_point("35,5")
+    '35.5'
+    """
+    found = re.fullmatch(r"\s*([+-]?\d*),(\d+)\s*", text)
+    if found is None:
+        return text
+    whole, rest = found.groups()
+    if len(rest) == 3 and whole.lstrip("+-0"):
+        raise SpaceError(f"{text!r} may be {whole}.{rest} or {whole}{rest}; write the one that you mean.")
+    return f"{whole}.{rest}"
 
 
 def journal_option(function: Function) -> Function:
@@ -154,7 +188,10 @@ def typed(role: str, parameters: Mapping[str, Parameter], pairs: Sequence[str]) 
             raise SpaceError(f"{pair!r}: unknown {role} {name!r}; the study has {known}.")
         if name in values:
             raise SpaceError(f"{pair!r}: {name!r} is given twice.")
-        values[name] = parameters[name].read(f"{role} {name!r}", without_unit(parameters[name], text))
+        plain = without_unit(parameters[name], text)
+        values[name] = parameters[name].read(
+            f"{role} {name!r}", plain if parameters[name].choices else with_point(plain)
+        )
     return values or None
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from windward.cli.common import (
+    DECIMAL,
     NEGATIVE_NUMBERS,
     STUDY_NAME,
     awaited,
@@ -94,7 +95,7 @@ def compare(
 
 @click.command(short_help="Say whether the search can stop.", context_settings=NEGATIVE_NUMBERS)
 @click.argument("study", type=STUDY_NAME)
-@click.option("--delta", type=float, help="A difference that does not matter, in the units of the value.")
+@click.option("--delta", type=DECIMAL, help="A difference that does not matter, in the units of the value.")
 @context_option
 @at_option
 @journal_option

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,11 +124,16 @@ def _print(
     columns = found.columns
     say(f"{file} holds:")
     meaning = columns.meaning
-    print_table(["column", "is"], [[heading, what] for heading, what in meaning.items()], left=["column", "is"])
+    told = log.history.told
+    rows = [[heading, told.name if what == "value" else what] for heading, what in meaning.items()]
+    print_table(["column", "is"], rows, left=["column", "is"])
     if found.rows:
         say("The first rows:" if len(found.rows) > SHOWN else "The rows:")
-        headings = [*(["date"] if columns.date else []), *log.space.decision, *log.space.context, *columns.numbers]
-        print_table(headings, [_cells(row, columns) for row in found.rows[:SHOWN]])
+        space = log.space
+        names = [space.headed(name) for name in (*space.decision, *space.context)]
+        numbers = [told.head if each == "value" else each for each in columns.numbers]
+        headings = [*(["date"] if columns.date else []), *names, *numbers]
+        print_table(headings, [_cells(row, columns, space) for row in found.rows[:SHOWN]])
     say(_counts(known, new, found.without_value, "would be added") + " Nothing was added.")
     _say_notes(notes)
     for problem in problems[:MOST_NOTES]:
@@ -146,10 +152,18 @@ def _refuse_problems(file: Path, found: Reading) -> None:
         raise type(first.error)(f"{file}, line {first.line}: {first.error} Nothing was added.{more}")
 
 
-def _cells(row: Past, columns: Columns) -> list[object]:
-    date = [] if columns.date is None else [None if row.at is None else row.at.isoformat(sep=" ")]
+def _cells(row: Past, columns: Columns, space: Space) -> list[object]:
+    date = [] if columns.date is None else [None if row.at is None else _day(row.at, space)]
     numbers = [row.value, *([row.noise] if "noise" in columns.numbers else [])]
     return [*date, *row.decision.values(), *(row.context or {}).values(), *numbers]
+
+
+def _day(at: datetime, space: Space) -> str:
+    """Return a time by the clocks that read it; midnight is a date alone, as it is in a file without times."""
+    from windward.space.dates import clocks
+
+    there = at.astimezone(clocks(space) or UTC)
+    return f"{there:%Y-%m-%d}" if there.time() == time() else f"{there:%Y-%m-%d %H:%M}"
 
 
 def _plain(row: Past) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from windward.cli.common import (
+    DECIMAL,
     NEGATIVE_NUMBERS,
     STUDY_NAME,
     awaited,
@@ -37,7 +38,7 @@ decision_option = pairs_option(
     "decision",
     "What was really done, whole, where it differs from what was asked; may be repeated.",
 )
-noise_option = click.option("--noise", type=float, help="Standard deviation of the value, where it is known.")
+noise_option = click.option("--noise", type=DECIMAL, help="Standard deviation of the value, where it is known.")
 key_option = click.option("--key", help="Idempotency key: the same call again with the same key changes nothing.")
 
 
@@ -46,7 +47,7 @@ key_option = click.option("--key", help="Idempotency key: the same call again wi
 @context_option
 @forecast_option
 @pairs_option("--fix", "-f", "fix", "A decision that is not free; may be repeated.")
-@click.option("--radius", type=float, help="A radius in place of the objective's own, for this ask.")
+@click.option("--radius", type=DECIMAL, help="A radius in place of the objective's own, for this ask.")
 @when_option("The time the decision is for, by which contexts of the calendar are known; left out, now:")
 @key_option
 @journal_option
@@ -112,7 +113,7 @@ def reveal(study: str, id: int, context: tuple[str, ...], journal: str, as_json:
 @click.command(short_help="Say what a trial's value is.", context_settings=NEGATIVE_NUMBERS)
 @click.argument("study", type=STUDY_NAME)
 @click.argument("id", type=int)
-@click.argument("value", type=float)
+@click.argument("value", type=DECIMAL)
 @context_option
 @noise_option
 @decision_option
@@ -189,7 +190,7 @@ def lose(study: str, id: int, reason: str, journal: str, as_json: bool) -> None:
 @click.command(short_help="Correct what was told or revealed.", context_settings=NEGATIVE_NUMBERS)
 @click.argument("study", type=STUDY_NAME)
 @click.argument("id", type=int)
-@click.option("--value", type=float, help="The right value.")
+@click.option("--value", type=DECIMAL, help="The right value.")
 @context_option
 @noise_option
 @decision_option

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from windward.trials.records import Suggestion
 
 
+# A difference below this share of what is unknown of the value is none to a reader.
+NOTHING = 1e-3
 # An outcome that nobody named: without a unit.
 UNNAMED = Outcome()
 
@@ -65,24 +67,26 @@ def _expected(reason: Reason, space: Space | None, outcome: Outcome) -> str:
     beside = reason.status_quo
     if beside is None or reason.kind == "status_quo":
         return f"{text}."
-    return f"{text}, which is {_compared(beside, space, outcome)}"
+    if beside.worse is not None and beside.difference == 0.0 and beside.worse == 0.0:
+        return f"{text}. This is the status quo."
+    none = abs(beside.difference) <= NOTHING * reason.deviation
+    return f"{text}, which is {_compared(beside, space, outcome, none=none)}"
 
 
-def _compared(beside: Beside, space: Space | None, outcome: Outcome) -> str:
+def _compared(beside: Beside, space: Space | None, outcome: Outcome, *, none: bool) -> str:
     plainly = and_list([f"{name} {number(value)}" for name, value in beside.decision.items()])
     there = plainly if space is None else space.named(beside.decision)
-    if beside.worse is not None and beside.difference == 0.0 and beside.worse == 0.0:
-        return "the status quo itself."
     gap = outcome.text(abs(beside.difference))
     side = (
         "as much as"
-        if outcome.measure.bare(abs(beside.difference)) == "0"
+        if none or outcome.measure.bare(abs(beside.difference)) == "0"
         else f"{gap} {'more' if beside.difference > 0 else 'less'} than"
     )
-    text = f"{side} {there} brings"
+    text = f"{side} the status quo, {there}, brings"
     if beside.worse is None:
         return f"{text}."
-    return f"{text}; it is worse with {_chance(beside.worse)} probability."
+    how, share = ("worse", beside.worse) if beside.worse > 0.5 else ("better", 1.0 - beside.worse)
+    return f"{text}; it is {how} with {_chance(share)} probability."
 
 
 def _chance(share: float) -> str:

@@ -176,7 +176,14 @@ def _status_quo_sentence(study: Snapshot, found: Recommendation) -> str | None:
         same = study.status_quo is not None and dict(found.decision) == dict(study.status_quo)
         return "This is the status quo: nothing else looks better." if same else None
     quo = f"the status quo, {study.space.named(beside.first.decision)},"
-    said = f"It is better than {quo} with {chance(beside.probability)} probability{_chosen(beside)}."
+    better = f"{chance(beside.probability)} probability{_chosen(beside)}"
+    gain = study.trials.sign * beside.difference
+    if _subtracts(study) and (gain > 0.0 > beside.probability - 0.5 or gain < 0.0 < beside.probability - 0.5):
+        # The mean and the middle of what is left open say different things.
+        apart = f"its {study.outcome.name} is expected to be {_apart(study, beside)}"
+        doubt = f"It is not clear whether it is better than {quo}"
+        return f"{doubt[:-1]}: it is with {better}, but {apart}. {_difference_sentence(study, beside)}"
+    said = f"It is better than {quo} with {better}."
     if beside.probability < 0.5:
         said += " By this the status quo is at least as good."
     if not _subtracts(study):

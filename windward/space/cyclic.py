@@ -336,7 +336,8 @@ def sectioned(parameter: Parameter, period: float, values: Sequence[Value]) -> t
         return listed, [round(float(place)) % len(listed) for place in places]
     ends = [number(period * place / SECTIONS) for place in range(SECTIONS + 1)]
     labels: list[Value] = [f"{low} to {high}" for low, high in pairwise(ends)]
-    return labels, [min(int(SECTIONS * place / period), SECTIONS - 1) for place in places]
+    # A value comes back from its two columns a little off: 8 o'clock begins the section from 8.
+    return labels, [int(round(SECTIONS * place / period, DIGITS - 2)) % SECTIONS for place in places]
 
 
 @lru_cache

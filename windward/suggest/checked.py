@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import NormalDist
 
+from windward.basics import cards
 from windward.basics.speech import and_list, counted, number, percent
 from windward.space.outcomes import Outcome
 from windward.space.parameters import Value
@@ -96,6 +97,10 @@ class ModelCheck:
     def warnings(self) -> tuple[str, ...]:
         """The sentences that ask for something to be done."""
         return tuple(text for text, doubt in self._said() if doubt)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the sentences."""
+        return cards.card("Can the model be trusted?", cards.lines(self.sentences))
 
     def _said(self) -> list[tuple[str, bool]]:
         said = [self._explains(), self._covers()]

@@ -9,6 +9,7 @@ from typing import Literal
 
 import torch
 
+from windward.basics import cards
 from windward.basics.speech import and_list, counted, number, percent
 from windward.contexts.forecast import (
     FEWEST,
@@ -51,6 +52,10 @@ class Forecaster:
     usual_score: float | None
     shares: dict[str, float]
     sentences: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the sentences."""
+        return cards.card(f"Forecasts of {self.context}", cards.lines(self.sentences))
 
 
 def forecasters(trials: Trials) -> tuple[Forecaster, ...]:

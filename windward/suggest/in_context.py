@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from windward.basics import streams
+from windward.basics import cards, streams
 from windward.basics.errors import ArgumentError, IncompatibleError, did_you_mean
 from windward.basics.speech import and_list, percent, shown
 from windward.contexts import Contexts
@@ -94,6 +94,23 @@ class ByContext:
             *(c.sentence for c in self.cells),
             *self.notes,
         )
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a table of the cells."""
+        heads = ["when", "how often", "seen", self.outcome.head, "90 % between"]
+        heads += ["status quo"] * (self.status_quo is not None)
+        rows = [
+            [
+                each.words,
+                often(each.share).removesuffix(" of the time"),
+                str(each.seen or "never: a guess"),
+                self.outcome.measure.bare(each.value),
+                f"{self.outcome.measure.bare(each.interval[0])} and {self.outcome.measure.bare(each.interval[1])}",
+                *([] if each.status_quo is None else [self.outcome.measure.bare(each.status_quo)]),
+            ]
+            for each in self.cells
+        ]
+        return cards.card(self.sentences[0], cards.table(heads, rows), cards.lines(self.notes))
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from windward.basics import streams
+from windward.basics import cards, streams
 from windward.basics.errors import TrialError
 from windward.basics.speech import and_list, percent
 from windward.space import Space, Value
@@ -85,12 +85,16 @@ class Importance:
             )
         return tuple(said)
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the sentences."""
+        return cards.card("What matters", cards.lines(self.sentences))
+
     def _most(self) -> str:
         top, pair = self.inputs[0], self.strongest
         verb = "matters" if len(top.names) == 1 else "matter"
         text = f"{_capital(and_list(top.names))} {verb} most: {percent(top.first)} of the variation"
         if any(each.first > top.first for each in self.inputs):  # by itself another one does more
-            text = f"{text} by {'itself' if len(top.names) == 1 else 'themselves'}, {percent(top.total)} in all"
+            text = f"{text} by {_itself(top)}, {percent(top.total)} in all"
         if pair is None or pair.share < LITTLE:
             return f"{text}."
         if top.names in pair.names:
@@ -103,9 +107,14 @@ class Importance:
         rest = [each for each in self.inputs[1:] if each.total >= LITTLE]
         none = [and_list(each.names) for each in self.inputs if each.total_interval[1] < LITTLE]
         said = [
-            f"{and_list(each.names)} ({percent(each.first)} by itself, {percent(each.total)} in all)" for each in rest
+            f"{and_list(each.names)} ({percent(each.first)} by {_itself(each)}, {percent(each.total)} in all)"
+            for each in rest
         ]
-        told = [f"Then {'comes' if len(said) == 1 else 'come'} {and_list(said)}."] if said else []
+        told = (
+            [f"Then {'comes' if sum(len(each.names) for each in rest) == 1 else 'come'} {and_list(said)}."]
+            if said
+            else []
+        )
         if none:
             told.append(f"{_capital(and_list(none))} hardly {'matters' if len(none) == 1 else 'matter'}: below 5 %.")
         return told
@@ -125,6 +134,10 @@ class Importance:
             for each in self.inputs
             if len(each.names) > 1
         ]
+
+
+def _itself(one: Influence) -> str:
+    return "itself" if len(one.names) == 1 else "themselves"
 
 
 def importance_of(call: str, found: Assessment, stage: Stage, sign: float) -> Importance:
