@@ -27,17 +27,25 @@ def read(text, ignore=()):
     [
         "order;kind;demand;value;;\n5,5;a;1,5;2;;\n10;2,50;2;3;;\n",
         "sep=;\norder;kind;demand;value\n5,5;a;1,5;2\n10; 2,5 ;2;3\n",
+        '"sep=|"\r\norder|kind|demand|value\r\n5,5|a|1,5|2\r\n10|2,5|2|3\r\n',
+        "sep=\t\norder\tkind\tdemand\tvalue\n5,5\ta\t1,5\t2\n10\t2,5\t2\t3\n",
         "\n\norder,kind,demand,value\n5.5,a,1.5,2\n10,2.50,2,3,,\n",
         "order;kind;demand;value\r5,5;a;1,5;2\r10;2,5;2;3\r",
         "\ufefforder;kind;demand;value\r\n5,5;a;1,5;2\n;;;\r10;2,5;2;3",
     ],
-    ids=["empty columns", "sep line", "blank lines", "carriage returns", "mixed line ends"],
+    ids=["empty columns", "sep line", "quoted sep line", "tab", "blank lines", "carriage returns", "mixed line ends"],
 )
 def test_what_spreadsheets_write_around_a_table_is_understood(text):
     found = read(text)
     assert found.problems == []
     assert [dict(row.decision) for row in found.rows] == [{"order": 5.5, "kind": "a"}, {"order": 10.0, "kind": 2.5}]
     assert [(dict(row.context), row.value) for row in found.rows] == [({"demand": 1.5}, 2.0), ({"demand": 2.0}, 3.0)]
+
+
+@pytest.mark.parametrize("sign", ['"', " ", "x", "", "\x00", "\u2028", "\u00df"])
+def test_a_sep_line_with_a_sign_that_stands_between_no_cells_is_a_heading(sign):
+    with pytest.raises(ArgumentError, match="neither a decision nor a context"):
+        read(f"sep={sign}\n1,2\n")
 
 
 def test_commas_in_a_quoted_heading_are_not_between_cells():
@@ -83,7 +91,9 @@ def test_points_on_steps_of_logarithms_lie_inside_the_cube():
 def test_parts_are_written_as_before_where_nothing_new_is_used():
     for part in (ww.GaussianProcess(), ww.Censor(0.0, 5), ww.delayed_width()):
         written = json.loads(ww.to_json(part))
-        assert not {"amplitude", "learn_from", "terms"} & set(written)
+        assert not {"priors", "amplitude", "learn_from", "terms"} & set(written)
+    textbook = ww.GaussianProcess(priors=None, amplitude="fitted")
+    assert ww.from_json(ww.to_json(textbook)) == textbook
     written = json.loads(ww.to_json(ww.Censor(0.0, 5, learn_from="arrived")))
     assert written["learn_from"] == "arrived" and ww.from_json(json.dumps(written)).learn_from == "arrived"
 

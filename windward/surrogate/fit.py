@@ -70,7 +70,7 @@ class GaussianProcess:
     refit: float = field(default=REFIT, kw_only=True)
     parts: bool = field(default=False, kw_only=True)
     drift: HalfLife = field(default=None, kw_only=True)
-    priors: PriorsName | None = field(default="dimension_scaled", kw_only=True)
+    priors: PriorsName | None = field(default="dimension_scaled", kw_only=True, metadata=LATER)
     amplitude: AmplitudeName = field(default="one", kw_only=True, metadata=LATER)
 
     def __post_init__(self) -> None:

@@ -20,7 +20,7 @@ BETWEEN = (",", ";", "\t")
 
 
 # What some spreadsheets write above the headings to say what stands between cells.
-SAID_BETWEEN = re.compile(r"sep=(.)\s*", re.IGNORECASE)
+SAID_BETWEEN = re.compile(r'"?sep=([,;\t|])"?\s*', re.IGNORECASE)
 NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
 QUOTED = re.compile(r'"[^"]*"')
 
@@ -32,7 +32,7 @@ def between_cells(text: str) -> str:
     (';', ';')
     """
     first = next((line for line in _lines(text) if line.strip()), "")
-    said = SAID_BETWEEN.fullmatch(first.strip())
+    said = SAID_BETWEEN.fullmatch(first)
     if said is not None:
         return said[1]
     plain = QUOTED.sub("", first)
@@ -59,7 +59,7 @@ class Table:
         self._reader = csv.reader(_lines(self.text), strict=True, delimiter=self.between)
         rows = (row for row in self._reader if any(cell.strip() for cell in row))
         first = next(rows, [])
-        if SAID_BETWEEN.fullmatch(self.between.join(first).strip()):
+        if SAID_BETWEEN.fullmatch(self.between.join(first)):
             first = next(rows, [])
         self.headings = [heading.strip() for heading in first]
         while self.headings and not self.headings[-1]:
