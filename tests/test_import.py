@@ -88,7 +88,7 @@ def test_other_headings_and_columns_to_leave_out(shop):
     ("options", "says"),
     [
         (["--column", "profit"], "write HEADING=NAME"),
-        (["--column", "gain=value"], "--column names 'gain', which is no column; it has price"),
+        (["--column", "gain=value"], "--column names 'gain', which is no column; it has 'price', 'ads'"),
         (["--ignore", "gain"], "--ignore names 'gain'"),
         (["--date", "gain"], "--date names 'gain'"),
         (["--date", "sky"], "no column 'sky'"),
@@ -97,6 +97,7 @@ def test_other_headings_and_columns_to_leave_out(shop):
         (["--column", "ads=a", "--column", "ads=b"], "names 'ads' twice"),
         (["--column", "ads=value", "--ignore", "ads"], "named by two of --column, --ignore and --date"),
         (["--date", "sky", "--ignore", "sky"], "'sky' is named by two of"),
+        (["--column", "ads=a", "--column", "sky=b"], "The same holds for 'sky'."),
         (["--column", "ads=nonsense"], "column 'ads' is 'nonsense', neither a decision nor a context"),
     ],
 )

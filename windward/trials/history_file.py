@@ -14,7 +14,7 @@ from typing import Any
 
 from windward.basics import arguments
 from windward.basics.errors import ArgumentError, WindwardError
-from windward.basics.speech import and_list, shown
+from windward.basics.speech import shown
 from windward.basics.times import read_moment
 from windward.space.dates import clocks, dated
 from windward.space.outcomes import Outcome
@@ -139,8 +139,8 @@ def refuse_columns(columns: Columns, space: Space, said: Said, words: Words) -> 
     """Raise `ArgumentError` where a column is unknown or missing."""
     for heading in columns.unknown:
         as_said = f"{said.renamed[heading]!r}, " if heading in said.renamed else ""
-        more = [shown(each) for each in columns.unknown if each != heading]
-        also = f" The same holds for {and_list(more)}." if more else ""
+        more = [each for each in columns.unknown if each != heading]
+        also = f" The same holds for {few(more)}." if more else ""
         date = f" Dates are named with {words.date}." if space.dated and said.date is None else ""
         raise ArgumentError(
             f"column {heading!r} is {as_said}neither a decision nor a context; {_needed(space, said.outcome)}. Leave it out "

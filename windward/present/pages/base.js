@@ -41,8 +41,17 @@ export function shown(value) {
   return String(Number(value.toPrecision(4)));
 }
 
-export function listed(values) {
-  return Object.entries(values).map(([name, value]) => `${name} ${shown(value)}`).join(", ");
+// With as many digits as its step has, where it has one and the value lies on it: 3.5 in steps of 0.05 is 3.50.
+export function stepped(value, parameter) {
+  const step = parameter?.step;
+  if (typeof value !== "number" || !step || !/^\d+(\.\d+)?$/.test(String(step))) return shown(value);
+  const digits = (String(step).split(".")[1] ?? "").length;
+  return Math.abs(value - Number(value.toFixed(digits))) > 1e-6 * step ? shown(value) : value.toFixed(digits);
+}
+
+export function listed(values, parameters = {}) {
+  const said = (name, value) => [name, stepped(value, parameters[name]), parameters[name]?.unit].filter(Boolean).join(" ");
+  return Object.entries(values).map(([name, value]) => said(name, value)).join(", ");
 }
 
 export function named(name, parameter) {

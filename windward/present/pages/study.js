@@ -53,8 +53,8 @@ function card(study, trial, changed, open) {
   const when = make("span", { className: "age" });
   const why = state.reasons[`${study.name}/${trial.id}`], forecast = forecastWords(trial.forecast);
   const node = make("details", { className: "card", id, open },
-    make("summary", {}, make("h3", {}, `Trial ${trial.id}`), make("span", { className: "short" }, listed(trial.decision)), when),
-    make("dl", {}, Object.entries(trial.decision).flatMap(([name, each]) => [make("dt", {}, name), make("dd", {}, shown(each))])),
+    make("summary", {}, make("h3", {}, `Trial ${trial.id}`), make("span", { className: "short" }, listed(trial.decision, study.decision)), when),
+    make("dl", {}, Object.entries(trial.decision).flatMap(([name, each]) => [make("dt", {}, name), make("dd", {}, listed({ "": each }, { "": study.decision[name] }))])),
     why ? make("p", { className: "soft" }, why) : null,
     forecast ? make("p", { className: "soft" }, `Forecast when it was asked: ${forecast}.`) : null,
     trial.tags.length || trial.note ? make("p", { className: "soft" }, [trial.tags.join(", "), trial.note].filter(Boolean).join(" · ")) : null,

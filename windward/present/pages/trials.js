@@ -1,6 +1,6 @@
 // All trials: sorted and filtered by the service, and each of them in full, where it can be corrected and noted.
 
-import { api, attempt, call, callOnce, counted, download, labelled, listed, make, mayWrite, moment, named, number, query, say, shown, valueName, wide } from "./base.js";
+import { api, attempt, call, callOnce, counted, download, labelled, listed, make, mayWrite, moment, named, number, query, say, shown, stepped, valueName, wide } from "./base.js";
 import { choiceOf, contextFields, forecastWords } from "./known.js";
 
 const AT_ONCE = 25;
@@ -50,7 +50,7 @@ export function trialsTable(study, name, changed) {
       heading(valueName(latest), "value"), make("th", { scope: "col" }, "state"), tagged ? make("th", { scope: "col" }, "tags and note") : null];
     const rows = trials.map((trial) => make("tr", {},
       make("th", { scope: "row" }, make("button", { type: "button", className: "link", onclick: () => open(trial.id), ariaLabel: `Trial ${trial.id} in full` }, String(trial.id))),
-      ...Object.keys(latest.decision).map((each) => make("td", {}, shown(trial.decision[each]))),
+      ...Object.keys(latest.decision).map((each) => make("td", {}, stepped(trial.decision[each], latest.decision[each]))),
       ...Object.keys(latest.context).map((each) => make("td", {}, each in trial.context ? shown(trial.context[each]) : "")),
       make("td", {}, trial.value === null ? "" : shown(trial.value)), make("td", {}, standing(latest, trial)),
       tagged ? make("td", { className: "noted" }, ...trial.tags.map((tag) => make("span", { className: "tag" }, tag)), trial.note ?? "") : null));
