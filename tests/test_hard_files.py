@@ -68,6 +68,8 @@ def test_a_forecast_may_stand_below_a_sep_line_with_choices_that_are_numbers():
     space = ww.Space({"order": ww.Real(0, 1)}, {"size": ww.Categorical([2.5, 3.0])})
     found = read_forecasts("forecast.csv", "sep=;\nsize;chance;\n2,50;0,25;\n3;0,75;\n", space)
     assert dict(found["size"].chances) == {2.5: 0.25, 3.0: 0.75}
+    with pytest.raises(ArgumentError, match=r"^forecast.csv, line 3: '3.00' has a point"):
+        read_forecasts("forecast.csv", "size;chance\n2,50;0,25\n3.00;0,75\n", space)
 
 
 @pytest.mark.parametrize(

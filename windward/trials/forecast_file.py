@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from typing import Any
 
-from windward.basics.errors import ArgumentError, did_you_mean
+from windward.basics.errors import ArgumentError, SpaceError, did_you_mean
 from windward.space.space import Space
 from windward.trials.foretold import Forecast
 from windward.trials.tables import Numbers, Table, between_cells
@@ -63,7 +63,12 @@ def _value(call: str, line: int, space: Space, name: str, text: str, plain: Numb
     where = f"{call}, line {line}"
     if not parameter.choices:
         return parameter.read(f"{where}: context {name!r}", _plain(where, text, plain))
-    return plain.read(parameter, f"{where}: context {name!r}", text)
+    try:
+        return plain.read(parameter, f"{where}: context {name!r}", text)
+    except SpaceError:  # it says where
+        raise
+    except ArgumentError as error:
+        raise ArgumentError(f"{where}: {error}") from error
 
 
 def _number(call: str, line: int, name: str, text: str, plain: Numbers) -> float:
