@@ -176,7 +176,7 @@ def test_over_http(client, shop):
     assert client.post(f"{base}/declare", json={"status_quo": {"order": 4}}).status_code == 422
     assert client.post(f"{base}/declare", json={}).status_code == 422
     asked = client.post(f"{base}/ask").json()
-    assert asked["reason"]["status_quo"]["decision"] == {"order": 0.4} and "order 0.4 brings" in asked["sentences"][1]
+    assert asked["reason"]["status_quo"]["decision"] == {"order": 0.4} and "order 0.4, brings" in asked["sentences"][1]
     begun = {**SHOP_BODY, "name": f"{name} begun", "status_quo": {"order": 0.1}, "horizon": 5}
     made = client.post("/api/studies", json=begun)
     assert made.status_code == 201 and made.json()["status_quo"] == {"order": 0.1} and made.json()["horizon"] == 5

@@ -8,7 +8,7 @@ from typing import Any
 from windward.basics.errors import ArgumentError, SpaceError, did_you_mean
 from windward.space.space import Space
 from windward.trials.foretold import Forecast
-from windward.trials.tables import Numbers, Table, between_cells
+from windward.trials.tables import CellTable, Numbers, between_cells
 
 # A column with one of these names says what the rows are, unless a context has that name.
 WEIGHT, QUANTILE, CHANCE = "weight", "quantile", "chance"
@@ -46,7 +46,7 @@ def read_forecasts(call: str, text: str, space: Space) -> dict[Any, Forecast]:
 def _rows(call: str, text: str) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     """Return the names of the columns, and the rows with their lines in the file."""
     try:
-        table = Table(text)
+        table = CellTable(text)
         names, rows = table.headings, [(table.line, [cell.strip() for cell in row]) for row in table]
     except csv.Error as error:
         raise ArgumentError(f"{call}: cannot be read as CSV: {error}.") from error

@@ -24,7 +24,7 @@ from windward.space.values import few
 from windward.trials.headings import between_steps, without_unit
 from windward.trials.notes import checked_note, checked_tags, read_tags
 from windward.trials.records import Past
-from windward.trials.tables import Numbers, Table
+from windward.trials.tables import CellTable, Numbers
 
 # Columns that `windward trials --csv` writes and that say nothing about a finished trial.
 IGNORED = ("id", "state", "set_aside", "lost", "delay", "context_source", "when", "asked_at", "context_at", "told_at")
@@ -110,7 +110,7 @@ def read_history(text: str, space: Space, said: Said, words: Words) -> Reading:
     """
     line = 1
     try:
-        table = Table(text)
+        table = CellTable(text)
         headings = table.headings
         columns = columns_of(headings, space, said, words)
         found = Reading(columns, [], [], [], 0, [])

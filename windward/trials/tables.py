@@ -44,10 +44,10 @@ def _lines(text: str) -> io.StringIO:
 
 
 @dataclass
-class Table:
+class CellTable:
     r"""The headings of a table in a text, and its rows; empty cells to the right of both are left out.
 
-    >>> table = Table("sep=;\norder;value;\n5;1,5;\n")
+    >>> table = CellTable("sep=;\norder;value;\n5;1,5;\n")
     >>> table.headings, list(table)
     (['order', 'value'], [['5', '1,5']])
     """
