@@ -9,7 +9,7 @@ Censor(worst, patience, late)   what has not arrived counts as the worst value f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
@@ -17,7 +17,7 @@ import torch
 
 from windward.basics import arguments
 from windward.basics.errors import ArgumentError
-from windward.basics.speech import LATER, shown
+from windward.basics.speech import shown
 from windward.surrogate import Believed, Start, Surrogate, imagining
 from windward.trials.records import Trial
 from windward.trials.trials import Dataset, Trials
@@ -112,7 +112,7 @@ class Censor:
     worst: float
     patience: int | timedelta
     late: Literal["use", "drop"] = "use"
-    learn_from: Literal["all", "arrived"] = field(default="all", metadata=LATER)
+    learn_from: Literal["all", "arrived"] = "all"
     fills_pending: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

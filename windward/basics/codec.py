@@ -1,10 +1,10 @@
 """Parts to JSON and back.
 
 A part is a frozen dataclass; it becomes `{"part": its class name, field: value, ...}` with every field, so that a later
-default changes nothing that was written. Only a field marked `LATER`, one that came after logs were written, is left out where
-it is at its default, which then never changes: what does not use it is written as before. What is read may leave fields out:
-they are then at their defaults. Names are resolved against a table the caller passes, then against the parts that installed
-packages offer (`plugins.py`). Nothing is imported because a document from a database or a request says where it is.
+default changes nothing that was written. Only a field marked `LATER`, the step or unit of a parameter, is left out where there
+is none: that default never changes. What is read may leave fields out: they are then at their defaults. Names are resolved
+against a table the caller passes, then against the parts that installed packages offer (`plugins.py`). Nothing is imported
+because a document from a database or a request says where it is.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import torch
@@ -25,7 +25,7 @@ from torch import Tensor
 
 from windward.basics import arguments
 from windward.basics.errors import ArgumentError, IncompatibleError
-from windward.basics.speech import LATER, shown
+from windward.basics.speech import shown
 from windward.feedback import Feedback
 from windward.objectives.radii import check_called
 from windward.objectives.situation import Situation
@@ -140,7 +140,7 @@ class DelayedWidth:
 
     bound: float = 1.0
     base: float | Width = 1.0
-    terms: int | None = field(default=None, metadata=LATER)
+    terms: int | None = None
 
     def __post_init__(self) -> None:
         arguments.number("delayed_width", "bound", self.bound, low=0.0)

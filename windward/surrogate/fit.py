@@ -12,7 +12,7 @@ from torch import Tensor
 from windward.basics import arguments
 from windward.basics.budget import Need, Sizes
 from windward.basics.errors import ArgumentError, SolverError
-from windward.basics.speech import LATER, shown
+from windward.basics.speech import shown
 from windward.contexts.memory import HalfLife, checked_span
 from windward.space import Roles
 from windward.surrogate.drift import LENGTHS, WINDOW, Fading, chances, newest, of_now
@@ -70,8 +70,8 @@ class GaussianProcess:
     refit: float = field(default=REFIT, kw_only=True)
     parts: bool = field(default=False, kw_only=True)
     drift: HalfLife = field(default=None, kw_only=True)
-    priors: PriorsName | None = field(default="dimension_scaled", kw_only=True, metadata=LATER)
-    amplitude: AmplitudeName = field(default="one", kw_only=True, metadata=LATER)
+    priors: PriorsName | None = field(default="dimension_scaled", kw_only=True)
+    amplitude: AmplitudeName = field(default="one", kw_only=True)
 
     def __post_init__(self) -> None:
         arguments.choice("GaussianProcess", "kernel", self.kernel, KERNELS)
