@@ -60,7 +60,7 @@ PLOTLY_DASHES = {SOLID: "solid", DASHED: "dash", DOTTED: "dot", MIXED: "dashdot"
 MOST_COLUMNS = 3
 # Sizes of type in points: of all that is read, and of the title.
 SIZE, TITLE = 9, 10.5
-# Below so many powers of ten a log axis has labels between them too.
+# A log axis over fewer powers of ten than this has labels between them too.
 FEW_DECADES = 1.6
 # Colours of a PNG: of the curves, and of what lies over each other.
 COLOURS = 128

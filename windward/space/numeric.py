@@ -125,7 +125,7 @@ def wrong_unit(unit: object) -> str | None:
 
 
 def value_at(parameter: Real | Integer, places: Array) -> Array:
-    """Return the values so many steps above the lowest, in as many digits as a step has: 2.85, not 2.8500000000000001."""
+    """Return the values at these numbers of steps above the lowest, with the digits of a step: 2.85, not 2.8500000000000001."""
     low, step = float(parameter.low or 0.0), float(parameter.step or 1.0)
     digits = [digits_of(low), digits_of(step)]
     values: Array = low + places * step

@@ -66,7 +66,7 @@ NOISE_PRIOR = LogNormal(-4.0, 1.0)
 
 @dataclass(frozen=True)
 class Layout:
-    """What theta holds: so many length-scales, the two shares where `parts`, the amplitude where it is fitted, and the noise.
+    """What theta holds: how many length-scales, the two shares where `parts`, the amplitude where it is fitted, and the noise.
 
     `least` are the lower bounds of the length-scales where there are no priors: what the data can tell. None: with priors.
 
@@ -149,7 +149,7 @@ class Layout:
         return np.exp(thetas[:, -2]) if self.amplitude else None
 
     def hyperparameters(self, theta: Array, mean: float, amplitude: float = 1.0) -> Hyperparameters:
-        """Return the hyper-parameters at theta, with an amplitude so many times as large as theta's."""
+        """Return the hyper-parameters at theta, its amplitude multiplied by `amplitude`."""
         *scales, noise = np.exp(np.delete(theta, np.s_[self.parameters : -1])).tolist()
         shares = tuple(self.shares(theta[None])[0].tolist())
         own = math.exp(theta[-2]) if self.amplitude else 1.0

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 STEPS = 41
 # The curve is drawn up to where it is this near to the worst value, as a share of the whole way.
 NEAR_WORST = 0.01
-# And no further than so many times the radius it is protected up to: that mark would be on the edge of the picture.
+# And at most this many times the radius that it is protected up to, or that mark would be on the edge of the picture.
 MOST_RADII = 5.0
 
 

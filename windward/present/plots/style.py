@@ -25,7 +25,7 @@ SIZE, TITLE = 13, 16
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 # Longer names would push the plot off a phone.
 LONGEST = 48
-# Below so many trials side by side an axis would be given ticks between them.
+# With fewer trials than this side by side an axis would be given ticks between them.
 FEW = 10
 # Distances between ticks of shares.
 STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25)
