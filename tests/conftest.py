@@ -92,19 +92,13 @@ def one_thread():
 
 @pytest.fixture(autouse=True, scope="session")
 def fitting_processes_load_nothing():
-    """Those of a service in this process share the imports; those of `windward serve`, which other tests run, do not."""
+    """Those of a service in this process are forked from what the tests have loaded; `windward serve` loads its own."""
     from forked import context
 
     from windward.service import fitter
 
-    class Late:
-        """Makes its processes as `forked.context()` does, which it calls when the first is made."""
-
-        def __getattr__(self, name):
-            return getattr(context(), name)
-
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(fitter, "_spawning", Late())
+        patched.setattr(fitter, "_context", context)
         yield
 
 

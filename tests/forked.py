@@ -13,7 +13,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
-from multiprocessing import forkserver, get_context
+from multiprocessing import forkserver, get_context, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 
@@ -45,6 +45,12 @@ def context() -> ForkServerContext:
         else:
             os.environ["PYTHONPATH"] = before
     return made
+
+
+def inherited() -> ForkServerContext:
+    """Return the same in a process that was made so: it would start a second one, which had loaded nothing."""
+    forkserver._forkserver.ensure_running = resource_tracker.ensure_running
+    return get_context("forkserver")
 
 
 class Forked:

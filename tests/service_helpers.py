@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import pwd
 import shutil
@@ -16,7 +15,7 @@ import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
-from forked import Forked, windward
+from forked import Forked, inherited, windward
 
 import windward as ww
 
@@ -88,7 +87,7 @@ def warm_server(journal: str):
 def _serve(journal: str) -> None:
     from windward.service import fitter
 
-    fitter._spawning = multiprocessing.get_context("forkserver")
+    fitter._context = inherited
     os.environ["WINDWARD_ADMIN_TOKEN"] = ADMIN
     windward("/", "serve", "--port", "0", "--journal", journal, "--json")
 

@@ -142,14 +142,33 @@ def test_a_stop_ends_a_fit_that_outlasts_the_grace(tmp_path):
 def test_fitting_processes_end_with_a_killed_service(tmp_path):
     with server(f"sqlite:///{tmp_path}/kill.db") as (told, process):
         request(told["url"], "POST", "/api/studies", SHOP)  # the fitting process is there
-        children = [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
-        assert children
+        below = children(process.pid)
+        fitting = [pid for each in below for pid in children(each)]
+        assert len(fitting) == 2  # forked from the one that has loaded what they need
+        for pid in (*below, *fitting):
+            os.kill(pid, signal.SIGINT)  # Ctrl-C reaches all of them, and is the service's to heed
+        assert request(told["url"], "POST", "/api/studies/shop/ask", {})["id"] == 0
+        assert all(alive(pid) for pid in (*below, *fitting))
+        # Another is forked, and finds the study, where one died.
+        for pid in fitting:
+            os.kill(pid, signal.SIGKILL)
+        until_gone(fitting)
+        assert request(told["url"], "POST", "/api/studies/shop/ask", {})["id"] == 1
+        fitting = [pid for each in below for pid in children(each)]
         process.kill()
         process.wait(10)
-        deadline = time.monotonic() + 30
-        while any(alive(pid) for pid in children) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert not any(alive(pid) for pid in children)
+        until_gone([*below, *fitting])
+
+
+def children(pid):
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def until_gone(processes):
+    deadline = time.monotonic() + 30
+    while any(alive(pid) for pid in processes) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not any(alive(pid) for pid in processes)
 
 
 def alive(pid):

@@ -52,14 +52,17 @@ def serve(
     \b
     Example: WINDWARD_ADMIN_TOKEN=... windward serve --journal sqlite:///shop.db --port 8080
     """
+    given = _given_token(admin_token_file)
     try:
+        from windward.service.fitter import warm
+
+        warm()  # beside what this process loads now
         from windward.service.run import check_binding
         from windward.service.run import serve as serving
         from windward.service.settings import Settings, new_token
     except ImportError as error:
         raise MissingDependency("windward serve needs FastAPI and uvicorn: pip install 'windward[service]'.") from error
 
-    given = _given_token(admin_token_file)
     check_binding(host, given is not None)
     token = given or new_token()
     settings = Settings(

@@ -10,20 +10,28 @@ import logging
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
-from multiprocessing.process import parent_process
+from multiprocessing.context import ForkServerContext, SpawnContext
+from multiprocessing.process import BaseProcess, parent_process
 from typing import Any
 
 logger = logging.getLogger("windward")
 
 # How long an idle process may take to close its journal.
 LAST_SECONDS = 5.0
-# Spawned: a forked copy of a process with threads may hold their locks for ever.
-_spawning = multiprocessing.get_context("spawn")
+# What is loaded once, in the process that fitting processes are forked from.
+_LOADED = ["windward.service.shelf", "windward.service.jobs", "windward.suggest.suggest"]
+_changing_environment = threading.Lock()
+
+
+def warm() -> None:
+    """Begin to load what fitting processes need, and return at once: a first one is then there sooner."""
+    _context()
 
 
 class Died(Exception):
@@ -55,7 +63,7 @@ class Fitter:
                 self.last_study,
                 self._process.exitcode,
             )
-            self._replace()  # now: importing torch takes seconds that the next job need not wait for
+            self._replace()  # now: where each process imports torch, the next job need not wait for it
             raise Died from error
         if not worked:
             raise answer
@@ -85,13 +93,48 @@ class Fitter:
             self.last_study = None
             self._pipe, self._process = self._started()
 
-    def _started(self) -> tuple[Connection, SpawnProcess]:
-        ours, theirs = _spawning.Pipe()
+    def _started(self) -> tuple[Connection, BaseProcess]:
+        context = _context()
+        ours, theirs = context.Pipe()
         arguments = theirs, self._url, self._memory, self._plugins
-        process = _spawning.Process(target=_serve, args=arguments, daemon=True)
+        process = context.Process(target=_serve, args=arguments, daemon=True)
         process.start()
         theirs.close()  # else the pipe would stay open when the process ends
         return ours, process
+
+
+def _context() -> ForkServerContext | SpawnContext:
+    """Return what makes processes: forked from one that has loaded the imports and does nothing else, else spawned.
+
+    Never forked from the service: a copy of a process with threads may hold their locks for ever.
+    """
+    if sys.platform != "linux":
+        return multiprocessing.get_context("spawn")
+    from multiprocessing import forkserver
+
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_LOADED)
+    with _changing_environment, _environment():
+        forkserver.ensure_running()  # which it is, but for the first time and where somebody killed it
+    return context
+
+
+@contextmanager
+def _environment() -> Iterator[None]:
+    """Set, while a process is started, what it is to find: modules where this one finds them, and one thread."""
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    # Safe: a file in the folder of the service, called like a module, is not that module.
+    path = {"PYTHONPATH": os.pathsep.join(os.path.abspath(each) for each in sys.path), "PYTHONSAFEPATH": "1"}
+    before = {name: os.environ.get(name) for name in (*threads, *path)}
+    os.environ.update(threads | path)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _serve(pipe: Connection, url: str, memory: int, plugins: bool) -> None:
