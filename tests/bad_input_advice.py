@@ -36,6 +36,7 @@ ADVICE: list[Row] = [
     *numbers("Settled.delta", ww.Settled, 0.0, -1.0, None),
     *numbers("Settled.probability", lambda v: ww.Settled(1.0, v), 0.0, 1.5, None),
     *wholes("Settled.looks", lambda v: ww.Settled(1.0, 0.9, v), 0),
+    *wholes("Settled.checks", lambda v: ww.Settled(1.0, checks=v), -1),
     *words("Contexts.unknown", lambda v: ww.Contexts(POINTS, HALVES, v), 5, MASS, ww.Unknown),
     *each("Contexts.unknown", lambda v: ww.Contexts(POINTS, HALVES, v), ArgumentError, BEYOND_THEM),
     *each(

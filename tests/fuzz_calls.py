@@ -45,6 +45,8 @@ def ask(case: Case) -> None:
         whole = chance.choice(case.kept).asked if known else random_values(chance, case.space.decision)
         fixed = {name: value for name, value in whole.items() if chance.random() < 0.5}
         arguments["fix"] = spoiled(chance, fixed, empty=False) if case.hostile else fixed
+    if chance.random() < 0.1:
+        arguments["far"] = some(chance, (None, 1, "yes")) if case.hostile and chance.random() < 0.5 else True
     if chance.random() < 0.25:
         arguments["key"] = f"ask{len(case.calls)}"
         if chance.random() < 0.5 and case.keys:
@@ -64,8 +66,10 @@ def _asked(case: Case, arguments: dict[str, Any]) -> None:
         context, forecasts = parted(context)
         given = oracle.clean_values(case.space.context, context, partial=True)
         fixed = oracle.clean_values(case.space.decision, fix, partial=True, strict=True)
-        before = case.keys.get(key) if isinstance(key, str) else None
-        if key in HOSTILE_KEYS or (before is not None and before[:2] != ("ask", (given, fixed, forecasts))):
+        before, far = case.keys.get(key) if isinstance(key, str) else None, arguments.get("far", False)
+        if type(far) is not bool:
+            raise Wrong
+        if key in HOSTILE_KEYS or (before is not None and before[:2] != ("ask", (given, fixed, forecasts, far))):
             raise Wrong
     except Wrong:
         case.attempt("ask", said, lambda: case.study.ask(**arguments), REFUSED, must=True)
@@ -81,7 +85,12 @@ def _asked(case: Case, arguments: dict[str, Any]) -> None:
     expect(news == 1, f"{said} wrote {news} events")
     case.suggested(said, found, given, fixed)
     if key is not None:
-        case.keys[key] = ("ask", (given, fixed, forecasts), {n: v for n, v in arguments.items() if n != "key"}, found)
+        case.keys[key] = (
+            "ask",
+            (given, fixed, forecasts, far),
+            {n: v for n, v in arguments.items() if n != "key"},
+            found,
+        )
     return case.settle(said)
 
 

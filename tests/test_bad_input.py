@@ -182,6 +182,7 @@ STUDY: list[Row] = [
     *misfits("Study.ask.fix", lambda s, v: s.ask(fix=v), EVERY_NOT_DECISION),
     *misfits("Study.ask.fix", lambda s, v: s.ask(fix=v), [FARTHER, (TOGETHER, f"fix={TOGETHER!r}")]),
     *numbers("Study.ask.radius", lambda s, v: s.ask(radius=v), -1.0),
+    *words("Study.ask.far", lambda s, v: s.ask(far=v), 1, "yes", None, PAIR),
     *wholes("Study.ask_many.count", lambda s, v: s.ask_many(v), None, 0, -1),
     *ids("Study.replay.id", lambda s, v: s.replay(v)),
     at("Study.replay.id", lambda s: s.replay(4), "trial 4 was added"),

@@ -147,14 +147,14 @@ def test_without_new_results_there_is_no_new_look(monkeypatch):
 def test_many_workers_stop_too(monkeypatch):
     study, _ = scripted(monkeypatch, [0.0, 0.0, *[1.0] * 30])
     with ThreadPoolExecutor(3) as executor:
-        study.run(evaluate, 40, until=ww.Settled(0.25), executor=executor, workers=3, progress=False)
+        study.run(evaluate, 40, until=ww.Settled(0.25, checks=1), executor=executor, workers=3, progress=False)
     assert 6 < len(study.trials) < 16 and not study.trials.pending  # what was in flight came back
 
 
 def test_history_is_settled_before_the_first_ask(monkeypatch):
     study, asked = scripted(monkeypatch, [1.0] * 9)
     study.add_many(rows())
-    study.run(evaluate, 5, until=ww.Settled(0.25, looks=1), progress=False)
+    study.run(evaluate, 5, until=ww.Settled(0.25, looks=1, checks=0), progress=False)
     assert len(study.trials) == 14 and len(asked) == 1
 
 
@@ -169,6 +169,7 @@ def test_history_is_settled_before_the_first_ask(monkeypatch):
         ({"delta": 1.0, "probability": 1.5}, "probability must be"),
         ({"delta": 1.0, "looks": 0}, "looks must be"),
         ({"delta": 1.0, "looks": 1.5}, "looks=1.5"),
+        ({"delta": 1.0, "checks": -1}, "checks must be"),
     ],
 )
 def test_wrong_settings_are_refused(arguments, said):

@@ -48,6 +48,7 @@ key_option = click.option("--key", help="Idempotency key: the same call again wi
 @forecast_option
 @pairs_option("--fix", "-f", "fix", "A decision that is not free; may be repeated.")
 @click.option("--radius", type=DECIMAL, help="A radius in place of the objective's own, for this ask.")
+@click.option("--far", is_flag=True, help="A decision as far as possible from all that were tried, within the guards.")
 @when_option("The time the decision is for, by which contexts of the calendar are known; left out, now:")
 @key_option
 @journal_option
@@ -58,6 +59,7 @@ def ask(
     forecast: Path | None,
     fix: tuple[str, ...],
     radius: float | None,
+    far: bool,
     when: str | None,
     key: str | None,
     journal: str,
@@ -78,6 +80,7 @@ def ask(
         context=awaited(one.space, context, forecast),
         fix=typed("decision", one.space.decision, fix),
         radius=radius,
+        far=far,
         key=key,
         when=time_typed("--when", one.space, when),
     )

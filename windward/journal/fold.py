@@ -211,6 +211,7 @@ class History:
             arguments.number("body", "radius", body["radius"], low=0.0)
         forecasts = {} if body["forecast"] is None else said_forecasts(self.space, body["forecast"]["said"])
         reason_of(body["reason"], body["guards"])
+        arguments.flag("body", "far", body["far"])
         self._grow(
             event,
             Trial(
@@ -227,6 +228,7 @@ class History:
                 context_at=event.at if whole and context else None,
                 turn=self._asks,
                 tags=tuple(map(_text, body["tags"])),
+                far=body["far"],
                 changed=event.seq,
             ),
         )

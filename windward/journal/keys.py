@@ -53,7 +53,7 @@ def asked_before(history: History, key: str, wanted: Mapping[str, Any]) -> Sugge
 def asked_with(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the caller of an ask gave, by an asked event: not what was made of it."""
     forecast = body["forecast"]
-    said = {name: body[name] for name in ("given", "fixed", "radius", "when")}
+    said = {name: body[name] for name in ("given", "fixed", "radius", "far", "when")}
     return {**said, "forecast": None if forecast is None else forecast["said"]}
 
 

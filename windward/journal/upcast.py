@@ -49,6 +49,9 @@ FIELDS = {
     "noted": ("note", "tags"),
 }
 
+# Fields that came after version 2 began, and what an event without them means.
+SINCE: dict[str, dict[str, Any]] = {"asked": {"far": False}}
+
 _STANDARDIZE = {"part": "Standardize"}
 _SURROGATE = {
     "part": "GaussianProcess",
@@ -124,7 +127,8 @@ def upcast(event: Event, study: str) -> Event:
         missing = [name for name in FIELDS[event.kind] if name not in body]
         if missing:
             raise JournalError(f"{where} ({event.kind}) is damaged: it has no {missing[0]!r}; restore a copy of it.")
-        return event
+        since = {name: entry for name, entry in SINCE.get(event.kind, {}).items() if name not in body}
+        return replace(event, body={**body, **since}) if since else event
     if version != 1 or isinstance(version, bool):
         raise JournalError(
             f"{where}: version {version!r:.60} of {event.kind!r}; this Windward reads versions 1 and {VERSION}; use a newer "
@@ -171,7 +175,7 @@ def _policy_set(body: dict[str, Any]) -> dict[str, Any]:
 def _asked(body: dict[str, Any]) -> dict[str, Any]:
     later: dict[str, Any] = {"forecast": None, "when": None, "radius": None, "reason": None, "guards": [], "tags": []}
     # The first logs did not say what the fit had read.
-    return {**body, "fit": in_full(body["fit"]), "fitted": body.get("fitted", body["read"]), **later}
+    return {**body, "fit": in_full(body["fit"]), "fitted": body.get("fitted", body["read"]), **later, **SINCE["asked"]}
 
 
 def _told(body: dict[str, Any]) -> dict[str, Any]:

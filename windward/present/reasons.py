@@ -49,6 +49,8 @@ def _kind(reason: Reason, same: bool) -> str:
         return "It looks best by what is known."
     if reason.kind == "learn":
         return "It would teach most."
+    if reason.kind == "far":
+        return "It lies far from every decision that was tried: it shows whether something better was missed there."
     return "No other decision qualifies under the guards, so the status quo is asked."
 
 

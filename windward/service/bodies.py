@@ -94,6 +94,8 @@ class Declare(Body):
 class Ask(Body):
     """What is known of the coming context, decisions that are not free, and the time the decision is for.
 
+    With `far` it is a decision as far as possible from all that were tried.
+
     An object among the values of `context` is a forecast of that one; `forecast` is one of several together, by samples.
     `forecast_csv` is the text of a CSV file with a column for each context that it is about.
     """
@@ -104,6 +106,7 @@ class Ask(Body):
     fix: Values | None = None
     when: Time | None = None
     radius: Annotated[Number, Field(ge=0)] | None = None
+    far: bool = False
 
 
 class Reveal(Body):

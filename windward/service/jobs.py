@@ -25,7 +25,8 @@ def ask(shelf: Shelf, name: str, body: dict[str, Any], key: str | None) -> dict[
     file = body["forecast_csv"]
     columns = None if file is None else read_forecasts("forecast_csv", file, study.space)
     known = read_coming("study.ask", study.space, body["context"], body["forecast"], columns)
-    found = study.ask(context=known, fix=body["fix"], radius=body["radius"], key=key, when=_time(body["when"]))
+    wanted = {name: body[name] for name in ("fix", "radius", "far")}
+    found = study.ask(context=known, key=key, when=_time(body["when"]), **wanted)
     return {**records.suggestion(found), "sentences": list(found.sentences)}
 
 

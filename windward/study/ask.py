@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 import torch
 
-from windward.basics import streams
+from windward.basics import arguments, streams
 from windward.basics.codec import Table, decode, encode
 from windward.basics.errors import JournalError, TrialError, WindwardError
 from windward.basics.times import read_time, written_time
@@ -69,12 +69,19 @@ def attempts(most: int) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a caller asks with: what is known of the coming context, decisions that are not free, another radius."""
+    """What a caller asks with: what is known of the coming context, decisions that are not free, another radius.
+
+    `far` asks for a decision far from all that were tried.
+    """
 
     coming: Awaited = field(default_factory=Awaited)
     fixed: Mapping[str, Value] = field(default_factory=dict)
     radius: float | None = None
     when: datetime | None = None  # left out, at the time of the ask
+    far: bool = False
+
+    def __post_init__(self) -> None:
+        arguments.flag("study.ask", "far", self.far)
 
     def at(self, space: Space, now: datetime) -> Wanted:
         """Return the same with what is known from the time, now where none was said."""
@@ -83,7 +90,7 @@ class Wanted:
     def request(self) -> dict[str, Any]:
         """Return the fields of a request that say so."""
         known = {"given": self.coming.given, "forecasts": self.coming.forecasts, "when": self.when}
-        return {**known, "fixed": self.fixed, "radius": self.radius}
+        return {**known, "fixed": self.fixed, "radius": self.radius, "far": self.far}
 
     @cached_property
     def said(self) -> dict[str, Any]:
@@ -92,6 +99,7 @@ class Wanted:
             "given": dict(self.coming.given),
             "fixed": dict(self.fixed),
             "radius": self.radius,
+            "far": self.far,
             "forecast": self.coming.said,
             "when": written_time(self.when),
         }
@@ -191,6 +199,7 @@ def asked_body(policy: Policy, trials: Trials, request: Request, read: int) -> t
         "forecast": forecast_body(space, request, proposal.foretold),
         "when": written_time(request.when),
         "radius": request.radius,
+        "far": request.far,
         "reason": proposal.reason.data(),
         "guards": proposal.reason.guard_data(),
         "tags": [],
@@ -325,7 +334,8 @@ def replayed_body(
 def asked_for(space: Space, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a request that an asked event says."""
     forecasts = {} if body["forecast"] is None else said_forecasts(space, body["forecast"]["said"])
-    return Wanted(Awaited(body["given"], forecasts), body["fixed"], body["radius"], read_time(body["when"])).request()
+    coming, when = Awaited(body["given"], forecasts), read_time(body["when"])
+    return Wanted(coming, body["fixed"], body["radius"], when, body["far"]).request()
 
 
 def device_name(device: torch.device) -> str:

@@ -112,21 +112,26 @@ class _Work:
     def __iter__(self) -> Iterator[Suggestion]:
         while self._again:
             yield self._again.pop(0)
-        while self._left > 0 and not self._is_settled():
+        while self._left > 0:
+            far = False
+            if self._settled is not None and self._seems_settled(self._settled):
+                checks = [trial for trial in self.study.trials if trial.far and trial.state != "lost"]
+                far = len(checks) < self._settled.checks
+                if not far and all(trial.state == "told" for trial in checks):
+                    return
             self._left -= 1
-            yield self.study.ask()
+            yield self.study.ask(far=far)
 
-    def _is_settled(self) -> bool:
+    def _seems_settled(self, wanted: Settled) -> bool:
         """Whether enough looks in a row say that no decision is better by more than delta; one look for each new result."""
-        wanted, policy, trials = self._settled, self.study.policy, self.study.trials
-        if wanted is None or not policy.past_design(trials):
+        policy, trials = self.study.policy, self.study.trials
+        if not policy.past_design(trials):
             return False
         arrived = len(policy.view(trials).arrived)
-        if arrived == self._looked:
-            return False
-        self._looked = arrived
-        said = self.study.settled(wanted.delta) >= wanted.probability
-        self._agreed = self._agreed + 1 if said else 0
+        if arrived != self._looked:
+            self._looked = arrived
+            said = self.study.settled(wanted.delta) >= wanted.probability
+            self._agreed = self._agreed + 1 if said else 0
         return self._agreed >= wanted.looks
 
     def failed(self, suggestion: Suggestion, error: Exception) -> str:

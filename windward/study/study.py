@@ -227,6 +227,7 @@ class Study(Advising):
         context: ComingContext | None = None,
         fix: Values | None = None,
         radius: float | None = None,
+        far: bool = False,
         key: str | None = None,
         when: datetime | None = None,
     ) -> Suggestion:
@@ -234,15 +235,15 @@ class Study(Advising):
 
         `context` is what is known of the coming context, whole or in part: values, and a `Forecast` or `Distribution` of what
         is not known yet. `fix` holds decisions that are not free; `radius` stands in place of the objective's own, this once.
+        `far` asks for a decision as far as possible from all that were tried, to see whether something better was missed.
         `when` is the time the decision is for, by which contexts of the calendar are known; left out, the time of the ask.
         An ask that is repeated with the same `key`, from anywhere, returns the suggestion of the first.
         """
         known = known_of("study.ask", self.space, context)
         fixed = self.space.check_fixed("study.ask(fix=...)", {} if fix is None else fix)
-        if radius is not None:
-            radius = arguments.number("study.ask", "radius", radius, low=0.0)
+        radius = None if radius is None else arguments.number("study.ask", "radius", radius, low=0.0)
         at = None if when is None else moment("study.ask", "when", when)
-        return worded(self._asker.ask(key_for("study.ask", key), Wanted(known, fixed, radius, at)), self._history)
+        return worded(self._asker.ask(key_for("study.ask", key), Wanted(known, fixed, radius, at, far)), self._history)
 
     def ask_many(self, count: int) -> list[Suggestion]:
         """Return `count` decisions to try at once, each asked with the ones before it pending."""
@@ -381,7 +382,6 @@ class Study(Advising):
         """Ask, evaluate and tell, `rounds` more times or until the study has `until` trials, with a progress bar.
 
         With `until=Settled(delta)` it stops by itself, after at most `rounds`: see `windward.Settled`.
-
         `evaluate` takes a `Suggestion` and returns a number or a `Result`. Where it raises, the trial is lost with the
         error's text and the loop goes on; three failures in a row end it with the error. With an `executor` (threads,
         processes, a cluster's) `workers` evaluations are kept in flight, one per processor where not said. Ctrl-C raises

@@ -39,6 +39,7 @@ class Request:
     forecasts: Forecasts = field(default_factory=dict)  # of the coming context, by name
     radius: float | None = None  # in place of the objective's own
     when: datetime | None = None  # when it takes place, where that was said; `given` has what is known from it
+    far: bool = False  # a decision far from all that were tried is wanted
 
     def known(self, space: Space) -> Given:
         """Return what is given of the context, as far as the space has it."""

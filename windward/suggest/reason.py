@@ -26,15 +26,18 @@ def design_reason(round: int, rounds: float, choice: Choice) -> Reason:
     return Reason("status_quo" if choice.nothing_else else "design", round + 1, of, guards=choice.held)
 
 
-def fitted_reason(choice: Choice, situation: Situation, aim: Aim, sign: float) -> Reason:
-    """Return the reason for a decision that was searched for; numbers that are not finite are left out."""
+def fitted_reason(choice: Choice, situation: Situation, aim: Aim, sign: float, *, far: bool = False) -> Reason:
+    """Return the reason for a decision that was searched for; numbers that are not finite are left out.
+
+    `far` says that it was asked for as one far from all that were tried.
+    """
     posterior = known(situation)
     found = outlook(choice.x[None], situation, aim, posterior)
     value, deviation = float(found.value), float(found.deviation)
     if not math.isfinite(value + deviation):
-        return Reason("status_quo" if choice.nothing_else else "learn", guards=choice.held)
-    kind: Kind = "status_quo"
-    if not choice.nothing_else:
+        return Reason("status_quo" if choice.nothing_else else "far" if far else "learn", guards=choice.held)
+    kind: Kind = "status_quo" if choice.nothing_else else "far"
+    if not choice.nothing_else and not far:
         kind = "learn" if _beaten(situation, aim, posterior, value + NEARLY * deviation) else "best"
     beside = _beside(found, situation, aim, sign)
     return Reason(kind, value=sign * value, deviation=deviation, status_quo=beside, guards=choice.held)

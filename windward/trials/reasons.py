@@ -3,7 +3,8 @@
     kind        "design"      the first decisions are spread out to learn from
                 "best"        it looks best by what is known
                 "learn"       it would teach most
-                "status_quo"  a guard left nothing else
+                "far"         it lies far from all that was tried, and was asked for as that
+    "status_quo"  a guard left nothing else
 
 Numbers are in the user's units and orientation. `value` is the objective at the posterior mean, `deviation` how far the
 truth may be off by what is unknown of f.
@@ -17,7 +18,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from windward.space.parameters import Value
 
-Kind: TypeAlias = Literal["design", "best", "learn", "status_quo"]
+Kind: TypeAlias = Literal["design", "best", "learn", "far", "status_quo"]
 
 
 @dataclass(frozen=True)

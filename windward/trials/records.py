@@ -87,12 +87,15 @@ class Trial:
     delay: int | None = None  # how many were asked after it before its value was told
     note: str | None = None  # what a person wants to remember of it
     tags: tuple[str, ...] = ()  # words to find it by
+    far: bool = False  # asked for as a decision far from all that had been tried
     changed: int = 0  # the last event that said anything of it
 
     def __repr__(self) -> str:
         known = {field.name: getattr(self, field.name) for field in fields(self)}
         shown = ", ".join(
-            f"{name}={value!r}" for name, value in known.items() if value is not None and value not in EMPTY
+            f"{name}={value!r}"
+            for name, value in known.items()
+            if not (value is None or value is False or value in EMPTY)
         )
         return f"Trial({shown})"
 
@@ -265,7 +268,9 @@ class Settled:
     """Stop once, with this `probability`, no decision is better than the recommended one by more than `delta`.
 
     `delta` is in the units of the value. For `Study.run(until=Settled(...))`; `looks` rounds in a row must say so: one
-    round may do so by chance.
+    round may do so by chance. A model may be sure of a corner that it has never seen, and wrong: with `checks` above 0 a run
+    that would stop tries decisions far from all others first (`Study.ask(far=True)`), that many altogether, and goes on where
+    they change its mind.
 
     >>> Settled(delta=0.5).probability
     0.95
@@ -274,11 +279,13 @@ class Settled:
     delta: float
     probability: float = 0.95
     looks: int = 2
+    checks: int = 0
 
     def __post_init__(self) -> None:
         arguments.number("Settled", "delta", self.delta, low=0.0, open_low=True)
         arguments.number("Settled", "probability", self.probability, low=0.0, high=1.0, open_low=True)
         arguments.whole("Settled", "looks", self.looks, low=1)
+        arguments.whole("Settled", "checks", self.checks, low=0)
 
 
 def _between(call: str, quantiles: tuple[float, ...], level: float) -> tuple[float, float]:
