@@ -1,7 +1,7 @@
 """How far a decision lies from all that were tried: what `ask(far=True)` climbs instead of the policy's belief.
 
 A model that has seen nothing of a corner may be sure of it all the same. Only a result from there can say that it is wrong.
-Distances are those of the unit cube: every number counts by its range, and another choice counts as far as its whole range.
+Distances are those of the unit cube: every number counts by its range, and another choice as the root of two ranges.
 """
 
 from __future__ import annotations
