@@ -15,6 +15,14 @@ import windward as ww
 from windward.present.report import write_report
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
+# What the page said is kept: it shows it for some seconds, which on a busy machine may pass before somebody looks.
+KEEP_SAYING = """
+  window.saidSoFar = [];
+  addEventListener("DOMContentLoaded", () => {
+    const place = document.getElementById("say");
+    if (place) new MutationObserver(() => { if (place.checkVisibility()) window.saidSoFar.push(place.textContent); }).observe(place, { childList: true });
+  });
+"""
 EVIL = "<img src=x onerror=\"document.title='taken'\"><b>bold</b>"
 
 
@@ -35,20 +43,42 @@ def browser():
         opened.close()
 
 
-@pytest.fixture
-def tab(browser, request):
-    """A tab in which no script may fail, nothing may be refused by the page's policy, and nothing comes from elsewhere."""
-    options = getattr(request, "param", {"viewport": {"width": 1280, "height": 900}})
-    context = browser.new_context(**options)
-    page = context.new_page()
+@pytest.fixture(scope="module")
+def desk(browser):
+    """The tab of most tests, one after the other: a new one would be a process, and read all scripts again."""
+    page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+    watched(page)
+    return page
+
+
+def watched(page):
     page.set_default_timeout(60_000)
-    wrong, asked = [], []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    page.on("request", lambda each: asked.append(each.url))
-    page.wrong, page.asked = wrong, asked
+    page.add_init_script(KEEP_SAYING)
+    page.wrong, page.asked = [], []
+    page.on("pageerror", lambda error: page.wrong.append(str(error)))
+    page.on("console", lambda message: page.wrong.append(message.text) if message.type == "error" else None)
+    page.on("request", lambda each: page.asked.append(each.url))
+
+
+@pytest.fixture
+def tab(browser, desk, request, service):
+    """A tab in which no script may fail, nothing may be refused by the page's policy, and nothing comes from elsewhere."""
+    options = getattr(request, "param", None)
+    if options is None:
+        page = desk
+        page.wrong.clear()
+        page.asked.clear()
+    else:
+        page = browser.new_context(**options).new_page()
+        watched(page)
     yield page
-    context.close()
+    wrong, asked = [*page.wrong], [*page.asked]
+    page.context.set_offline(False)
+    page.goto(f"{service[0]}/health")  # a page of the same place, to forget what it remembers
+    page.evaluate("sessionStorage.clear(); localStorage.clear()")
+    page.context.clear_cookies()
+    if options is not None:
+        page.context.close()
     # A refused call (409: no recommendation yet; 404: deleted a moment ago) is a line in the console too; it is no fault of
     # the page.
     faults = [line for line in wrong if not re.search(r"status of (409|422|401|404)", line)]
@@ -71,6 +101,12 @@ def until(tab, expression):
     pytest.fail(f"never true: {expression}")
 
 
+def said(tab, text):
+    """Wait until the page has said something since this was last asked; it is shown for a while, and is visible then."""
+    until(tab, f"window.saidSoFar.some((each) => each.includes({text!r}))")
+    tab.evaluate("window.saidSoFar = []")
+
+
 def advice(tab):
     return tab.inner_text("#recommendation >> text=The first guess is")
 
@@ -85,14 +121,14 @@ def test_a_study_by_hand(service, tab):
     tab.fill("#decision-0-high", "100")
     tab.fill("#context-0-name", "demand")
     tab.fill("#context-0-low", "0")
-    tab.select_option("#new-method", "drbo_kde")
+    tab.select_option("#new-method", "sbo_kde")
     tab.click("text=Make the study")
     tab.wait_for_selector("code")
     tokens = tab.locator("code").all_inner_texts()
     assert len(tokens) == 2 and all(token.startswith("ww_") for token in tokens)
     tab.click("text=Go to the study")
     tab.wait_for_selector("text=There is no recommendation yet.")
-    said = set()
+    advised = set()
     for id, (demand, value) in enumerate(((30, "12,5"), (60, "-40"), (20, "80"))):
         tab.click("#ask")
         card = tab.wait_for_selector(f"#trial-{id}")
@@ -106,12 +142,13 @@ def test_a_study_by_hand(service, tab):
         tab.wait_for_selector(f"#trial-{id}", state="detached")
         tab.wait_for_selector("#recommendation >> text=The first guess is order")
         for _ in range(300):
-            if advice(tab) not in said:
+            if advice(tab) not in advised:
                 break
             tab.wait_for_timeout(100)
-        said.add(advice(tab))
-    assert len(said) == 3  # the recommendation changed with every value
+        advised.add(advice(tab))
+    assert len(advised) == 3  # the recommendation changed with every value
     study = ww.Study.open("by hand", journal=journal)
+    assert study.policy == ww.papers.sbo_kde()  # what was chosen
     assert [trial.value for trial in study.trials] == [12.5, -40.0, 80.0]
     assert [trial.context["demand"] for trial in study.trials] == [30, 60, 20]
     until(tab, "document.querySelectorAll('.plot.js-plotly-plot').length >= 5")
@@ -231,7 +268,7 @@ def test_asking_with_a_forecast(service, tab, tmp_path):
     tab.fill("#ask-1-quantile-2", "0,6")
     accessible(tab)
     tab.click("#ask")
-    tab.wait_for_selector("#say >> text=the chances sum to 90 %; they must sum to 100 %")
+    said(tab, "the chances sum to 90 %; they must sum to 100 %")
     tab.fill("#ask-0-chance-1", "40")
     tab.click("#ask")
     tab.wait_for_selector("#trial-0 >> text=Forecast when it was asked: sky: dry 60 %, wet 40 %")
@@ -275,7 +312,7 @@ def test_overdue_cards_fold_and_a_study_is_deleted(service, tab):
     assert tab.is_disabled("text=Delete this study for ever")
     tab.fill("#delete-name", "late")
     tab.click("text=Delete this study for ever")
-    tab.wait_for_selector("#say >> text=The study late is deleted.")
+    said(tab, "The study late is deleted.")
     assert "late" not in ww.studies(journal)
 
 
@@ -296,7 +333,7 @@ def test_a_result_of_another_system_appears_by_itself(service, tab):
     tab.wait_for_selector("#recommendation >> text=The first guess is order")
     tab.click("#trial-1 >> text=It will not come")
     tab.click("#trial-1 >> text=Mark as lost")
-    tab.wait_for_selector("#say >> text=Say in a few words")
+    said(tab, "Say in a few words")
     tab.fill("#trial-1-reason", "the till was broken")
     tab.click("#trial-1 >> text=Mark as lost")
     tab.wait_for_selector("text=lost: the till was broken")
@@ -310,13 +347,13 @@ def test_a_wrong_value_is_refused_with_its_reason(service, tab):
     enter(tab, url, "#/study/wrong")
     tab.wait_for_selector("#trial-0")
     tab.click("#trial-0 >> text=Save")
-    tab.wait_for_selector("#say >> text=Enter a context or a value first.")
+    said(tab, "Enter a context or a value first.")
     tab.fill("#trial-0-value", "much")
     tab.click("#trial-0 >> text=Save")
-    tab.wait_for_selector("#say >> text=is not a number")
+    said(tab, "is not a number")
     tab.fill("#trial-0-value", "1e300")
     tab.click("#trial-0 >> text=Save")
-    tab.wait_for_selector("#say >> text=must be finite")
+    said(tab, "must be finite")
     assert request(url, "GET", "/api/studies/wrong")["counts"]["told"] == 0
 
 
