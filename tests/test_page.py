@@ -20,7 +20,8 @@ KEEP_SAYING = """
   window.saidSoFar = [];
   addEventListener("DOMContentLoaded", () => {
     const place = document.getElementById("say");
-    if (place) new MutationObserver(() => { if (place.checkVisibility()) window.saidSoFar.push(place.textContent); }).observe(place, { childList: true });
+    const keep = () => { if (place.checkVisibility()) window.saidSoFar.push(place.textContent); };
+    if (place) new MutationObserver(keep).observe(place, { childList: true });
   });
 """
 EVIL = "<img src=x onerror=\"document.title='taken'\"><b>bold</b>"

@@ -17,6 +17,7 @@ from windward.basics.speech import number
 from windward.present.plots import style, worth
 from windward.present.plots.style import plain
 from windward.present.plots.view import view
+from windward.suggest import unknown
 
 EVIL = "<b onclick=alert(1)>x</b>"
 QUICK = {"design": ww.Sobol(3), "maximize": ww.MultiStart(screen=64, starts=2, evaluations=20)}
@@ -47,6 +48,20 @@ def study():
     return made
 
 
+@pytest.fixture(scope="module")
+def drawn(study):
+    """What its decisions are worth, at as many places as a person sees."""
+    return plots.landscape(study)
+
+
+@pytest.fixture
+def coarse(monkeypatch):
+    """Few places, and few plausible models: whether and how it is drawn does not depend on how finely."""
+    monkeypatch.setattr(unknown, "THETAS", 6)
+    monkeypatch.setattr(worth, "STEPS", 3)
+    monkeypatch.setattr(worth, "STEPS_OF_TWO", 3)
+
+
 def trace(figure, name):
     named = [each for each in figure.data if each.name is not None]
     (found,) = [each for each in named if each.name == name] or [each for each in named if each.name.startswith(name)]
@@ -75,22 +90,21 @@ def test_the_running_value_is_the_best_assessed_decision_so_far(direction):
     assert list(line.y) == pytest.approx(best, abs=1e-9)
 
 
-def test_the_recommendation_in_a_figure_is_the_recommendation(study):
+def test_the_recommendation_in_a_figure_is_the_recommendation(study, drawn):
     found, seen = study.recommend(), view(study)
     assert seen.decision == found.decision and seen.value == found.value and seen.interval == found.interval
-    figure = plots.landscape(study)
-    star = trace(figure, "recommended")
+    star = trace(drawn, "recommended")
     assert star.x[0] == found.decision["order"] and star.y[0] == found.value
-    curve = trace(figure, "worst average value")
+    curve = trace(drawn, "worst average value")
+    assert len(curve.x) == 61
     # It was chosen by the fit alone and is judged with everything that is unknown: the top of the curve is near.
     assert max(curve.y) <= found.value + 0.1 * (found.interval[1] - found.interval[0])
     for place in (10, 30, 50):
         assert curve.y[place] == pytest.approx(study.assess({"order": curve.x[place]}).value, abs=1e-9)
 
 
-def test_the_band_is_the_interval(study):
-    figure = plots.landscape(study, "order")
-    band = trace(figure, "90 % interval")
+def test_the_band_is_the_interval(study, drawn):
+    band = trace(drawn, "90 % interval")
     count = len(band.x) // 2
     for place in (5, 30, 55):
         low, high = study.assess({"order": band.x[place]}).interval  # other draws of the same posterior
@@ -133,7 +147,8 @@ def test_the_price_runs_from_expected_to_worst(study):
 
 @pytest.mark.parametrize("divergence", [ww.Wasserstein(), ww.ChiSquare(), ww.KullbackLeibler(), ww.MMD(0.2)])
 def test_the_price_of_every_divergence_ends_near_the_worst(divergence):
-    made = played(ww.Policy(context_model=ww.Empirical(), objective=ww.Robust(divergence, 0.05), **QUICK), 8)
+    made = played(QUICK_RANDOM, 8)
+    made.use(ww.Policy(context_model=ww.Empirical(), objective=ww.Robust(divergence, 0.05), **QUICK))
     near = plots.price(made)
     seen = view(made)
     values = seen.situation.posterior.marginals(seen.x[None], seen.contexts.points)[0][0]
@@ -150,7 +165,7 @@ def test_the_price_of_every_divergence_ends_near_the_worst(divergence):
     assert float(far.name.rpartition("worst ")[2]) == pytest.approx(far.y[-1], abs=1e-3)
 
 
-def test_minimizing_shows_the_users_signs():
+def test_minimizing_shows_the_users_signs(coarse):
     made = played(direction="minimize")
     found = made.recommend()
     curve = trace(plots.price(made), "recommended")
@@ -181,8 +196,8 @@ def test_delays_count_what_happened():
     assert list(trace(figure, "still waiting").x) == [2, 3]
 
 
-def test_two_decisions_and_categories(monkeypatch):
-    monkeypatch.setattr(worth, "STEPS_OF_TWO", 9)
+def test_two_decisions_and_categories(coarse, monkeypatch):
+    monkeypatch.setattr(worth, "STEPS_OF_TWO", 5)
     space = ww.Space(
         {"dose": ww.Real(0.1, 10, log=True), "visits": ww.Integer(1, 5), "route": ww.Categorical(["oral", EVIL])},
         {"load": ww.Real(0, 1), "sky": ww.Categorical(["sun", EVIL])},
@@ -195,9 +210,9 @@ def test_two_decisions_and_categories(monkeypatch):
     made = played(rounds=8, space=space, evaluate=evaluate)
     both = plots.landscape(made, "dose", "visits")  # the first two: what is drawn where none is named
     surface = both.data[0]
-    assert len(surface.x) == 9 and list(surface.y) == [1, 2, 3, 4, 5]
-    place = {**made.recommend().decision, "dose": surface.x[7], "visits": 3}
-    assert surface.z[2][7] == pytest.approx(made.assess(place).value, abs=1e-9)
+    assert len(surface.x) == 5 and list(surface.y) == [1, 2, 3, 4, 5]
+    place = {**made.recommend().decision, "dose": surface.x[2], "visits": 3}
+    assert surface.z[2][2] == pytest.approx(made.assess(place).value, abs=1e-9)
     early = (plots.landscape, plots.importance, plots.effects)  # drawn above; these need more results
     others = [draw(made) for draw in plots.FIGURES.values() if draw not in early]
     for figure in (both, plots.landscape(made, "route"), plots.landscape(made, "route", "dose"), *others):
@@ -232,8 +247,7 @@ def test_every_figure_is_listed_and_explained():
     ],
     ids=lambda policy: type(policy.objective).__name__,
 )
-def test_every_kind_of_objective_can_be_drawn(policy, monkeypatch):
-    monkeypatch.setattr(worth, "STEPS", 13)  # whether it can be drawn does not depend on how finely
+def test_every_kind_of_objective_can_be_drawn(policy, coarse):
     made = played(policy, rounds=8)
     for name, draw in plots.FIGURES.items():
         if isinstance(policy.context_model, ww.NoContext) and name in ("contexts", "price", "by_context"):
@@ -246,11 +260,11 @@ def test_every_kind_of_objective_can_be_drawn(policy, monkeypatch):
 
 @pytest.mark.parametrize("objective", [ww.Minimum(), ww.Robust(ww.MMD("fitted"), 0.2)])
 def test_what_is_solved_for_is_drawn_at_fewer_places(objective, monkeypatch):
-    monkeypatch.setattr(worth, "STEPS", 9)
-    monkeypatch.setattr(worth, "SOLVED_STEPS", 3)
-    made = plots.landscape(played(ww.Policy(context_model=ww.Empirical(), objective=objective, **QUICK), rounds=4))
+    monkeypatch.setattr(worth, "STEPS", 5)
+    monkeypatch.setattr(worth, "SOLVED_STEPS", 2)
+    made = plots.landscape(played(ww.Policy(context_model=ww.Empirical(), objective=objective, **QUICK), rounds=3))
     curve = next(trace for trace in made.data if trace.name != "90 % interval")
-    assert len(curve.x) == (9 if isinstance(objective, ww.Minimum) else 3)
+    assert len(curve.x) == (5 if isinstance(objective, ww.Minimum) else 2)
 
 
 def test_nothing_to_draw_is_said():
@@ -264,8 +278,7 @@ def test_nothing_to_draw_is_said():
             draw(made)
 
 
-def test_a_landscape_names_every_decision_that_is_held(monkeypatch):
-    monkeypatch.setattr(worth, "STEPS_OF_TWO", 3)
+def test_a_landscape_names_every_decision_that_is_held(coarse):
     space = ww.Space({name: ww.Real(0, 1) for name in ("a", "b", "c")}, {"load": ww.Real(0, 1)})
     made = played(rounds=6, space=space, evaluate=lambda s: ww.Result(s.decision["a"], context={"load": 0.1 * s.id}))
     held = f"c = {number(made.recommend().decision['c'])}"
@@ -280,7 +293,7 @@ def test_no_axis_that_counts_has_ticks_between_whole_numbers(study):
     assert style.whole_ticks([3, 60]) == {}
 
 
-def test_every_label_of_a_figure_is_of_one_size(study):
+def test_every_label_of_a_figure_is_of_one_size(study, coarse):
     for name, draw in plots.FIGURES.items():
         made = draw(study)
         sizes = {made.layout.template.layout[axis].title.font.size for axis in ("xaxis", "yaxis")}
