@@ -24,8 +24,9 @@ help:  ## say what each target does
 demo: $(VENV)/.installed  ## install, then run the main job
 	$(BIN)/windward demo
 
+# Bytecode is kept: each of the three processes, and every one that they start, would compile the same files.
 test: $(VENV)/.installed-test  ## install what the tests need, then run them
-	$(BIN)/python -m pytest -n 3 --dist loadfile
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadfile
 
 fuzz: $(VENV)/.installed-test  ## random studies with an oracle of what must hold, for an hour
 	$(BIN)/python tests/fuzz.py --seconds $(SECONDS) --seed $(SEED)

@@ -255,7 +255,7 @@ ALONE = ("gp_ucb", "drbo_kde", "gp_ucb_sdf", "gp_ts_sdf", "asy_ts", "robust_sdf"
 def test_every_method_under_every_delay(name, delay):
     design = METHODS[name].design if name == "random" else ww.Sobol(4)
     study = ww.Study(SHOP, replace(METHODS[name], maximize=FAST, design=design), seed=2)
-    for turn in range(12):
+    for turn in range(10):  # the longest delay, 5, twice
         suggestion = study.ask()
         if suggestion.context is None:
             study.reveal(suggestion.id, {"demand": 0.3 + 0.05 * (suggestion.id % 7)})
@@ -264,16 +264,16 @@ def test_every_method_under_every_delay(name, delay):
             if id + late(id) == turn:
                 trial = study.trials[id]
                 study.tell(id, 1 - (trial.decision["order"] - trial.context["demand"]) ** 2)
-    assert len({tuple(t.decision.values()) for t in study.trials}) >= 10
+    assert len({tuple(t.decision.values()) for t in study.trials}) >= 8
     assert 0.0 <= study.recommend().decision["order"] <= 1.0
-    assert study.replay(11).decision == study.trials[11].decision
+    assert study.replay(9).decision == study.trials[9].decision
 
 
 @pytest.mark.parametrize("name", ["gp_ucb_sdf", "gp_ts_sdf", "gp_bucb", "gp_bts", "asy_ts"])
 def test_contexts_given_before_the_decision(name):
     """CGB-SDF: with the demand known, the order follows it."""
     study = ww.Study(SHOP, METHODS[name], seed=0)
-    for turn in range(30):
+    for turn in range(20):
         demand = (0.2, 0.8)[turn % 2]
         suggestion = study.ask(context={"demand": demand})
         if turn >= 1:
