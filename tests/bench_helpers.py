@@ -10,6 +10,7 @@ import torch
 import windward as ww
 from windward.bench import metrics, records, runner
 from windward.bench.experiment import Case, Claim, Experiment, Quick, panel_per_case
+from windward.bench.experiments import experiment
 from windward.bench.problem import Problem
 
 
@@ -90,4 +91,39 @@ def made_record(method, seed, series, rounds=2, problem="toy"):
         "versions": {"windward": "0", "torch": "0"},
         "seconds": 1.0,
         "series": {"cumulative_regret": series},
+    }
+
+
+VERSIONS = {"windward": "0.1.0", "python": "3.11.7", "torch": "2.0.0", "numpy": "2.0.0", "scipy": "1.0.0"}
+OLD = "2026-01-02T03:04:05+00:00"  # before every change
+
+
+def made(
+    name: str,
+    problem: str,
+    method: str,
+    seed: int,
+    last: float,
+    *,
+    rounds: int = 105,
+    series: str = "",
+    began: str = OLD,
+) -> dict:
+    """Return a record whose every metric (or the one named) is constant at `last`."""
+    found = experiment(name)
+    names = [series] if series else [metric.name for metric in found.metrics]
+    return {
+        "format": 1,
+        "experiment": name,
+        "world": found.world,
+        "problem": problem,
+        "method": method,
+        "seed": seed,
+        "rounds": rounds,
+        "stand_in": None,
+        "versions": VERSIONS,
+        "threads": 1,
+        "began": began,
+        "series": {metric: [last] * rounds for metric in names},
+        "seconds": 36.0,
     }

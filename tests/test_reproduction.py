@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from bench_helpers import made
 from click.testing import CliRunner
 
 import windward as ww
@@ -21,29 +22,7 @@ from windward.cli.main import main
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks" / "records"
 LIMIT = 20_000_000
-VERSIONS = {"windward": "0.1.0", "python": "3.11.7", "torch": "2.0.0", "numpy": "2.0.0", "scipy": "1.0.0"}
 LATE = "verma2022-fig5"  # asy-TS, GP-BTS, GP-TS-SDF, on Poisson(10) and fixed 10
-
-
-def made(name: str, problem: str, method: str, seed: int, last: float, *, rounds: int = 105, series: str = "") -> dict:
-    """Return a record whose every metric (or the one named) is constant at `last`."""
-    found = experiment(name)
-    names = [series] if series else [metric.name for metric in found.metrics]
-    return {
-        "format": 1,
-        "experiment": name,
-        "world": found.world,
-        "problem": problem,
-        "method": method,
-        "seed": seed,
-        "rounds": rounds,
-        "stand_in": None,
-        "versions": VERSIONS,
-        "threads": 1,
-        "began": "2026-01-02T03:04:05+00:00",
-        "series": {metric: [last] * rounds for metric in names},
-        "seconds": 36.0,
-    }
 
 
 def late(values: dict[str, list[float]], *, problem: str = "Poisson(10)", rounds: int = 105) -> list[dict]:
@@ -237,6 +216,28 @@ def test_every_experiment_has_records_and_they_are_small():
     files = [*KEPT.iterdir(), *(ROOT / "docs" / "figures" / "reproduction").iterdir()]
     assert sum(file.stat().st_size for file in files) < LIMIT
     assert max(file.stat().st_size for file in files if file.suffix == ".png") < 1_000_000
+
+
+def test_a_panel_of_rounds_that_were_not_run_repeats_no_claim():
+    def rows(rounds: int) -> list[dict]:
+        return [
+            made("huang2024-fig1", "Ackley", method, 100 + seed, value + seed, rounds=rounds)
+            for method, value in (("SBO-KDE", 1.0), ("GP-UCB", 9.0))
+            for seed in range(3)
+        ]
+
+    found = experiment("huang2024-fig1")
+    short, long = (verdicts.reproduction_of(found, rows(rounds)) for rounds in (100, 300))
+    assert [panel.title for panel, _ in short.shown] == ["Ackley"] and short.count("holds") == 1
+    assert [panel.title for panel, _ in long.shown] == ["Ackley", "Ackley, 300 rounds"] and long.count("holds") == 2
+
+
+def test_other_data_of_the_same_kind_are_named(tmp_path):
+    records = [made("nguyen2020-table1", "CNN", "MTBO", seed, 1.7, rounds=99) for seed in range(3)]
+    assert reported(kept(tmp_path, records), tmp_path / "page.md").exit_code == 0
+    text = (tmp_path / "page.md").read_text()
+    assert "| 3 of 20 seeds, 99 rounds, 1 of 2 problems, digits for MNIST |" in text
+    assert "Other data took the place of the paper's: digits for MNIST." in text
 
 
 def test_other_data_are_never_the_full_size():

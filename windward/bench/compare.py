@@ -136,23 +136,48 @@ def marks_of(panel: Panel, runs: Mapping[str, Runs]) -> list[int]:
     return [*reached, last]
 
 
-def difference(claim: Claim, panel: Panel, runs: Mapping[str, Runs]) -> Difference:
-    """Return the paired difference behind a claim, at the last mark, and what it says of the claim."""
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """How much better the first method of a claim is at a mark, by seed; `size` is the mean size of the two methods."""
+
+    mark: int
+    by_seed: Mapping[int, float]
+    size: float
+
+
+def gaps_of(claim: Claim, panel: Panel, runs: Mapping[str, Runs]) -> Gaps | None:
+    """Return the paired gaps behind a claim, at the last mark; None where one of its methods was not run."""
     marks = marks_of(panel, runs)
     first, second = runs.get(claim.first), runs.get(claim.second)
     if not marks or first is None or second is None:
+        return None
+    mark, sign = marks[-1], -1.0 if panel.metric.lower else 1.0
+    ours, theirs = first.column(mark), second.column(mark)
+    if ours is None or theirs is None:
+        return Gaps(mark, {}, math.nan)
+    other = dict(zip(second.seeds, theirs.tolist(), strict=True))
+    gaps = {
+        seed: sign * (value - other[seed])
+        for seed, value in zip(first.seeds, ours.tolist(), strict=True)
+        if seed in other
+    }
+    size = 0.5 * (abs(float(ours.mean())) + abs(float(theirs.mean())))
+    return Gaps(mark, gaps, size)
+
+
+def difference(claim: Claim, panel: Panel, runs: Mapping[str, Runs]) -> Difference:
+    """Return the paired difference behind a claim, at the last mark, and what it says of the claim."""
+    found = gaps_of(claim, panel, runs)
+    if found is None:
         return Difference(claim, 0, 0, math.nan, math.nan, math.nan, "not run")
-    mark = marks[-1]
-    gaps = _paired(first, second, mark, -1.0 if panel.metric.lower else 1.0)
+    mark, gaps = found.mark, np.array(list(found.by_seed.values()), dtype=np.float64)
     if len(gaps) < 2 or not np.isfinite(gaps).all():
         mean = float(gaps.mean()) if len(gaps) else math.nan
         return Difference(claim, mark, len(gaps), mean, math.nan, math.nan, "undecided")
     from scipy.stats import t  # here: its import takes half a second
 
     half = float(t.ppf(0.975, len(gaps) - 1) * gaps.std(ddof=1) / math.sqrt(len(gaps)))
-    mean, place = float(gaps.mean()), (first.at.index(mark), second.at.index(mark))
-    size = 0.5 * (abs(float(first.mean()[place[0]])) + abs(float(second.mean()[place[1]])))
-    margin = LEVEL * size
+    mean, margin = float(gaps.mean()), LEVEL * found.size
     verdict = judged(claim, mean - half, mean + half, margin)
     needed = seeds_needed(claim, gaps, margin) if verdict == "undecided" else None
     return Difference(claim, mark, len(gaps), mean, mean - half, mean + half, verdict, needed)
@@ -182,13 +207,3 @@ def judged(claim: Claim, low: float, high: float, margin: float) -> Verdict:
     if low > 0.0:
         return "holds"
     return "does not hold" if high < 0.0 else "undecided"
-
-
-def _paired(first: Runs, second: Runs, mark: int, sign: float) -> Array:
-    ours, theirs = first.column(mark), second.column(mark)
-    if ours is None or theirs is None:
-        return np.zeros(0)
-    common = [seed for seed in first.seeds if seed in second.seeds]
-    one = {seed: ours[place] for place, seed in enumerate(first.seeds)}
-    other = {seed: theirs[place] for place, seed in enumerate(second.seeds)}
-    return sign * np.array([one[seed] - other[seed] for seed in common], dtype=np.float64)

@@ -36,7 +36,7 @@ class Case:
     """A problem to run: a name in the registry, or a function `(seed, data) -> Problem`.
 
     `delay` replaces the problem's. `methods` limits which of the experiment's are run on it; `rounds` replaces the
-    experiment's, `shorter` those of some methods, by name.
+    experiment's, `shorter` those of some methods, by name. `instead` names data that always stand in for the paper's.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Case:
     methods: tuple[str, ...] | None = None
     rounds: int | None = None
     shorter: Mapping[str, int] = field(default_factory=dict)
+    instead: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,22 @@ class Published:
     values: Mapping[int, float]
     same_data: bool = True
     errors: Mapping[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Headline:
+    """What a reader takes away from a paper: claims of order that belong together, or numbers that it prints.
+
+    `says` completes "the paper says that", or names the numbers; `said` is the place of its own sentence with the deciding
+    words, or of the numbers. Of the experiments `of` the claims that `claims` takes are meant, all of them of the relation
+    "ahead"; without it their published numbers.
+    """
+
+    paper: str
+    says: str
+    said: str
+    of: tuple[str, ...]
+    claims: Callable[[Claim], bool] | None = None
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,7 @@ def draw_png(shown: Shown, title: str, file: Path, published: Sequence[Published
         )
         figure.suptitle("\n".join(heading), fontsize=TITLE)
         figure.savefig(file, dpi=150, metadata={"Software": None})
-    _small(file)
+    small(file)
 
 
 def _each_once(shown: Shown) -> Shown:
@@ -160,7 +160,7 @@ def _each_once(shown: Shown) -> Shown:
     return list(kept.values())
 
 
-def _small(file: Path) -> None:
+def small(file: Path) -> None:
     """Write a PNG again with a palette: a third of the size, the same to the eye."""
     from PIL import Image
 

@@ -16,6 +16,8 @@ from windward.bench.compare import LEVEL, MOST_SEEDS, Difference, Verdict
 from windward.bench.experiment import Experiment, Record
 from windward.bench.experiments import experiments
 from windward.bench.findings import FILE, Findings
+from windward.bench.forest import draw_forest
+from windward.bench.headlines import found_headlines, sentences
 from windward.bench.landscapes import PICTURES
 from windward.bench.provenance import commits, outdated, since
 from windward.bench.summary import IN_WORDS, number, span, table, tally
@@ -46,8 +48,20 @@ A printed number agrees if it lies within t sqrt(e² + s²) of the mean here, s 
 prints. Where it prints none, its mean counts as uncertain as ours. Where the paper claims no order, the printed numbers decide.
 
 Full size is the paper's data and rounds; where fewer of its problems or seeds were run, the table says so, and the verdict is
-on those. What was run with fewer rounds or on other data stands in a table of its own, without a verdict. Records made before
-a change that could alter them are marked **before a change**, with the change, until they are made again.
+on those. So it does where a problem has other data of the same kind (digits for MNIST). What was run with fewer rounds, or on
+data made up for a try, stands in a table of its own, without a verdict. Records made before a change that could alter them are
+marked **before a change**, with the change, until they are made again.
+"""
+GLANCE = """\
+## At a glance
+
+![Each paper's main claims, as published and as found here]({picture})
+
+A claim of order has the advantage of the first method over the second, as a share of the mean size of the two: 200 % is the
+most. It is the mean over the claim's problems and pairs of methods, with its 95 % interval over seeds. A headline **agrees**
+where the interval lies on the paper's side, **does not agree** where it lies on the other, and is **undecided** otherwise.
+**So far** means fewer rounds than the paper's, or other data; *16 of 28*, that so many of its single claims or numbers hold.
+
 """
 UNSAID = "_Nothing has been written about what does not hold here yet._"
 
@@ -62,7 +76,14 @@ def write_page(
     """
     reproductions = [reproduction_of(experiment, records) for experiment in experiments().values()]
     folder = file.parent / "figures" / "reproduction"
-    lines = [*_opening(reproductions, findings, again, file.name), *_summary(reproductions)]
+    found = found_headlines(reproductions)
+    picture = folder / "headlines.png"
+    lines = _opening(reproductions, findings)
+    lines += [*GLANCE.format(picture=picture.relative_to(file.parent).as_posix()).splitlines(), *sentences(found), ""]
+    lines += [*_summary(reproductions), *_how(), *_again(again, file.name)]
+    if figures:
+        folder.mkdir(parents=True, exist_ok=True)
+        draw_forest(found, picture)
     for reproduction in reproductions:
         lines += _section(reproduction, findings, folder.relative_to(file.parent))
         landscape = PICTURES.get(reproduction.experiment.name)
@@ -88,7 +109,7 @@ def _lacks_text(reproduction: Reproduction, findings: Findings) -> bool:
     return (reproduction.count("does not hold") > 0 or numbers) and found.name not in findings.found
 
 
-def _opening(reproductions: Sequence[Reproduction], findings: Findings, again: str, page: str) -> list[str]:
+def _opening(reproductions: Sequence[Reproduction], findings: Findings) -> list[str]:
     records = [record for reproduction in reproductions for record in reproduction.records]
     unique = list({id(record): record for record in records}.values())  # figures of one world share runs
     days = sorted({record["began"][:10] for record in unique})
@@ -101,6 +122,15 @@ def _opening(reproductions: Sequence[Reproduction], findings: Findings, again: s
         f"{len(unique)} runs{when}, {in_words(seconds)} of computing summed over runs. {findings.machine} "
         f"{'; '.join(versions)}. {_commits(unique)}",
         "",
+        "[How verdicts are made](#how-verdicts-are-made) and [how to run them again](#run-them-again) stand below the tables.",
+        "",
+    ]
+
+
+def _again(again: str, page: str) -> list[str]:
+    return [
+        "## Run them again",
+        "",
         f"This page is made from the records in `{again}` and from what people wrote in its `{FILE}`:",
         "",
         f"    windward bench report {again} --page docs/{page}",
@@ -109,9 +139,11 @@ def _opening(reproductions: Sequence[Reproduction], findings: Findings, again: s
         "need `--data FOLDER`); to keep its records, `windward bench report bench-results/NAME --compact "
         f"{again}/NAME.jsonl.gz`.",
         "",
-        *HOW.format(level=f"{100 * LEVEL:.0f} %").splitlines(),
-        "",
     ]
+
+
+def _how() -> list[str]:
+    return [*HOW.format(level=f"{100 * LEVEL:.0f} %").splitlines(), ""]
 
 
 def _versions(record: Record) -> str:
@@ -122,7 +154,7 @@ def _versions(record: Record) -> str:
 def _commits(records: Sequence[Record]) -> str:
     named, without = commits(records)
     told = f"Commits: {', '.join(named)}." if named else ""
-    older = f"{counted(without, 'record')} from before commits were recorded." if without else ""
+    older = f"{counted(without, 'older record')} name{'s' if without == 1 else ''} none." if without else ""
     return " ".join(part for part in (told, older) if part)
 
 
@@ -131,7 +163,7 @@ def _summary(reproductions: Iterable[Reproduction]) -> list[str]:
     lines = [
         "## Summary",
         "",
-        "Claims are counted as hold / do not / undecided.",
+        "What was run at the paper's full size. Claims are counted as hold / do not / undecided.",
         "",
         "| experiment | source | run here | computing | the paper's sentences | our readings | printed numbers | verdict |",
         "| --- | --- | --- | ---: | :---: | :---: | :---: | --- |",
@@ -180,7 +212,8 @@ def _size(reproduction: Reproduction) -> str:
         return ""
     size, every = _seeds_and_rounds(reproduction), len(reproduction.experiment.cases)
     problems = {record["problem"] for record in reproduction.records}
-    return size if len(problems) == every else f"{size}, {len(problems)} of {every} problems"
+    some = [] if len(problems) == every else [f"{len(problems)} of {every} problems"]
+    return ", ".join([size, *some, *reproduction.instead])
 
 
 def _seeds_and_rounds(reproduction: Reproduction) -> str:
@@ -287,8 +320,8 @@ def _beside(reproduction: Reproduction) -> list[str]:
     ]
     lines = ["| | full size | here |", "| --- | --- | --- |", *(f"| {a} | {b} | {c} |" for a, b, c in rows), ""]
     lines += [f"{_computing(reproduction)} of computing. Again, at full size: `windward bench run {found.name}`.", ""]
-    instead = sorted({f"{r['stand_in']} for {r['problem']}" for r in records if r.get("stand_in")})
-    return [*lines, f"Other data took the place of the paper's: {', '.join(instead)}.", ""] if instead else lines
+    instead = ", ".join(reproduction.instead)
+    return [*lines, f"Other data took the place of the paper's: {instead}.", ""] if instead else lines
 
 
 def _some(names: Sequence[str], every: Sequence[str]) -> str:
@@ -309,7 +342,7 @@ def _claims(reproduction: Reproduction) -> list[str]:
         pressing = [entry for verdict in ORDER[:-1] for entry in parts[verdict]]
         lines += _claim_table(pressing) if len(pressing) <= MOST_SHOWN else _folded_parts(parts)
         lines += _folded(f"{len(parts['holds'])} claims that hold", _claim_table(parts["holds"]))
-    return [*lines, f"Of {unseen} more claims the methods or problems were not run.", ""] if unseen else lines
+    return [*lines, f"Of {unseen} more claims the methods, problems or rounds were not run.", ""] if unseen else lines
 
 
 def _folded_parts(parts: dict[Verdict, list[Difference]]) -> list[str]:

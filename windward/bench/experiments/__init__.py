@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from windward.bench.experiment import Experiment, check_known
+from windward.bench.experiment import Experiment, Headline, check_known
 from windward.bench.experiments import huang, micheli, nguyen, nguyen_tuning, tay, verma
+from windward.bench.experiments.headlines import HEADLINES
 
 _BY_NAME: dict[str, Experiment] = {
     found.name: found for module in (huang, micheli, tay, verma, nguyen, nguyen_tuning) for found in module.EXPERIMENTS
@@ -19,3 +20,8 @@ def experiment(name: str) -> Experiment:
     """Return one experiment; an unknown name is refused with near ones."""
     check_known("windward bench", "experiment", [name], _BY_NAME)
     return _BY_NAME[name]
+
+
+def headlines() -> tuple[Headline, ...]:
+    """Return what a reader takes away from each paper, in the papers' order."""
+    return HEADLINES
