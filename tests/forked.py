@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import atexit
 import functools
+import multiprocessing
 import os
+import pathlib
 import runpy
+import signal
 import sys
 import traceback
 import warnings
@@ -53,6 +56,17 @@ def inherited() -> ForkServerContext:
     return get_context("forkserver")
 
 
+def children(pid: int) -> set[int]:
+    """Return the processes that a process has started."""
+    listed = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+    return {int(child) for child in listed.read_text().split()} if listed.exists() else set()
+
+
+def all_forked() -> set[int]:
+    """Return the processes that were made so and live, those that others of them made among them."""
+    return children(forkserver._forkserver._forkserver_pid)
+
+
 class Forked:
     """A process that calls a function; what it prints is read from `stdout`, an error that ends it too."""
 
@@ -92,12 +106,19 @@ def program(text: str, *arguments: str) -> None:
 
 
 def windward(folder: str, *arguments: str) -> None:
-    """Be `windward ARGUMENTS` in a folder."""
+    """Be `windward ARGUMENTS` in a folder, which hears Ctrl-C even where the tests were started in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     from windward.cli.main import main
 
     os.chdir(folder)
     sys.argv = ["windward", *arguments]
     main()
+
+
+def windward_2to1(folder: str, *arguments: str) -> None:
+    """Be `windward ARGUMENTS 2>&1` in a folder."""
+    os.dup2(1, 2)
+    windward(folder, *arguments)
 
 
 def script(folder: str, path: str, *arguments: str) -> None:
@@ -115,6 +136,9 @@ def _call(writing: Connection, function: Callable[..., object], arguments: tuple
     sys.stdout = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115 - for as long as the process lives
     torch.set_num_threads(1)
     os.environ["OMP_NUM_THREADS"] = "1"  # of processes that it starts
+    # Those that it would spawn are forked as it was: what they are given is pickled, and its script is run again, all the same.
+    own = multiprocessing.get_context
+    multiprocessing.get_context = lambda method=None: inherited() if method == "spawn" else own(method)
     try:
         function(*arguments)
     except Exception:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
-from functools import partial
 
 import pytest
 from bench_helpers import METHODS, TOY, command, made_record, read, toy
 from click.testing import CliRunner
+from forked import Forked, windward_2to1
 
 import windward as ww
 from windward.bench import durations, records, runner, summary
@@ -94,17 +95,15 @@ def test_a_method_and_a_problem_of_ones_own_in_worker_processes(tmp_path):
 
 def test_ctrl_c_keeps_what_is_finished(tmp_path):
     # 45 runs of a second or so: far from done when two are there.
-    arguments = command("run", "micheli2025-fig1", "--rounds", 14, "--workers", 2, "--out", tmp_path)
-    # A shell that starts tests in the background has them ignore Ctrl-C, and what they start inherits that.
-    listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=listen)
+    line = ("bench", "run", "micheli2025-fig1", "--rounds", "14", "--workers", "2", "--out", str(tmp_path))
+    process = Forked(windward_2to1, str(tmp_path), *line)
     file = tmp_path / records.FILE
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and (not file.exists() or file.read_bytes().count(b"\n") < 2):
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130 and "the same command goes on from there" in errors
+    os.kill(process.process.pid, signal.SIGINT)
+    errors = process.rest()
+    assert process.process.exitcode == 130 and "the same command goes on from there" in errors
     found, torn = records.read(file)
     assert 2 <= len(found) < 45 and torn == 0
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from bench_helpers import METHODS, TOY, Silent, read, run, toy
-from forked import Forked, printed, windward
+from forked import Forked, all_forked, printed, windward
 
 import windward as ww
 from windward.bench import records, runner, summary
@@ -94,21 +93,22 @@ def test_an_experiment_of_ones_own_runs_in_one_process(tmp_path):
 def test_killed_and_resumed(tmp_path):
     """SIGKILL in the middle: finished runs stay, workers leave, the same command does the rest and nothing twice."""
     line = ("bench", "run", "huang2024-table2", "--seeds", "3", "--workers", "2", "--out", str(tmp_path))
+    others = all_forked()
     command = Forked(windward, str(tmp_path), *line)
     file = tmp_path / records.FILE
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and (not file.exists() or file.read_bytes().count(b"\n") < 3):
         time.sleep(0.02)
-    listed = Path(f"/proc/{command.process.pid}/task/{command.process.pid}/children")
-    children = listed.read_text().split() if listed.exists() else []
+    workers = all_forked() - others - {command.process.pid}
+    assert len(workers) == 2
     command.kill()
     command.process.join()
     command.stdout.close()
     before = [json.loads(line) for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
     assert 3 <= len(before) < 12
-    while time.monotonic() < deadline and any(Path(f"/proc/{child}").exists() for child in children):
-        time.sleep(0.1)
-    assert not any(Path(f"/proc/{child}").exists() for child in children)
+    while time.monotonic() < deadline and all_forked() & workers:
+        time.sleep(0.02)
+    assert not all_forked() & workers
     assert f"{len(before)} there before" in printed(windward, str(tmp_path), *line)
     lines = [json.loads(line) for line in file.read_text().splitlines() if _whole(line)]
     keys = [records.key_of(record) for record in lines]

@@ -183,7 +183,7 @@ def test_main_effects(found):
 
 
 def test_a_study_that_minimizes_says_the_same_turned():
-    up, down = known(40).importance(), known(40, -1.0).importance()
+    up, down = known(16).importance(), known(16, -1.0).importance()
     assert [one.names for one in up.inputs] == [one.names for one in down.inputs]
     for one, other in zip(up.inputs, down.inputs, strict=True):
         assert other.total == pytest.approx(one.total, abs=1e-4)
@@ -192,12 +192,12 @@ def test_a_study_that_minimizes_says_the_same_turned():
 
 def test_the_same_log_gives_the_same(tmp_path):
     url = f"sqlite:///{tmp_path}/a.db"
-    made = known(24, journal=url, name="a")
-    assert made.importance() == ww.Study.open("a", journal=url).importance() == known(24).importance()
+    made = known(12, journal=url, name="a")
+    assert made.importance() == ww.Study.open("a", journal=url).importance() == known(12).importance()
 
 
 def test_what_is_given_does_not_vary():
-    given = known(24).importance(context={"c": 1.0})
+    given = known(12).importance(context={"c": 1.0})
     assert {one.names for one in given.inputs} == {("a",), ("b",)} and given.contexts == 0.0
 
 
@@ -312,7 +312,7 @@ def test_the_days_of_a_week_stand_beside_each_other_and_hours_are_a_range():
 def test_on_the_command_line(tmp_path, monkeypatch):
     url = f"sqlite:///{tmp_path}/a.db"
     monkeypatch.setenv("WINDWARD_JOURNAL", url)
-    found = known(24, journal=url, name="a").importance()
+    found = known(12, journal=url, name="a").importance()
     said = CliRunner().invoke(main, ["importance", "a"]).stdout.splitlines()
     assert said[: len(found.sentences)] == list(found.sentences)
     as_json = json.loads(CliRunner().invoke(main, ["importance", "a", "--json"]).stdout)

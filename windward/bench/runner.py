@@ -263,7 +263,7 @@ def _in_processes(
     stop = context.Event()
     flying: dict[Future[Record | str], Job] = {}
     with _single_threaded_children():
-        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(os.getpid(), stop))
+        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(stop,))
         try:
             for job in jobs:
                 flying[pool.submit(_work, experiment.name, job, settings)] = job
@@ -281,15 +281,16 @@ def _in_processes(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _begin(parent: int, stop: Event) -> None:
+def _begin(stop: Event) -> None:
     """Prepare a worker: one thread, deaf to Ctrl-C (the parent hears it), gone when the parent is."""
     torch.set_num_threads(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_watch, args=(parent, stop), daemon=True).start()
+    threading.Thread(target=_watch, args=(stop,), daemon=True).start()
 
 
-def _watch(parent: int, stop: Event) -> None:
-    while os.getppid() == parent and not stop.is_set():
+def _watch(stop: Event) -> None:
+    parent = multiprocessing.parent_process()
+    while parent is not None and parent.is_alive() and not stop.is_set():
         time.sleep(WATCH_SECONDS)
     os._exit(1)
 
