@@ -134,10 +134,24 @@ def test_the_page_is_the_same_twice_and_shows_what_fails_first(tmp_path):
     row = next(line for line in text.splitlines() if line.startswith(f"| [{LATE}]"))
     # Nothing in the paper's text says it of this figure.
     assert "3 of 10 seeds, 105 rounds, 1 of 2 problems" in row and "|  | 1 / 1 / 0 |" in row
-    assert "**partly**, before a change" in row and "| our reading |" in section
+    assert "**partly**, before a change" in row and "All of these are our reading." in section
     assert "6 of 6 runs were made before" in section or "9 of 9 runs were made before" in section
     assert str(tmp_path) not in text and "some/records" in text
     assert all(f"| [{name}](#{name}) |" in text and f"\n## {name}\n" in text for name in experiments())
+
+
+def test_more_seeds_than_the_papers_are_said(tmp_path):
+    sentence = made("verma2022-fig1", "Poisson(10)", "GP-UCB-SDF", 0, 1.0)
+    records = [
+        sentence | {"method": method, "seed": seed, "series": {"received_regret": [value] * 105}}
+        for method, value in (("GP-UCB-SDF", 23.81), ("GP-UCB", 30.1), ("GP-BUCB", 40.0))
+        for seed in range(12)
+    ]
+    assert reported(kept(tmp_path, records), tmp_path / "page.md").exit_code == 0
+    text = (tmp_path / "page.md").read_text()
+    assert "12 seeds (10 in the paper), 105 rounds, 1 of 4 problems" in text
+    assert 'All of these are said in Sec. 6.1: "achieves smaller simple regret".' in text
+    assert "| 12 | 23.81 (0) | 23.81 (0) |" in text  # no digits of rounding
 
 
 def test_a_claim_that_fails_needs_a_text(tmp_path):

@@ -49,6 +49,7 @@ class Runs:
         if len(self.seeds) < 2:
             return np.full(len(self.at), math.nan)
         result: Array = self.values.std(0, ddof=1) / math.sqrt(len(self.seeds))
+        result[np.ptp(self.values, axis=0) == 0.0] = 0.0  # and not what rounding leaves of it
         return result
 
     def column(self, mark: int) -> Array | None:

@@ -219,7 +219,12 @@ def _size(reproduction: Reproduction) -> str:
 def _seeds_and_rounds(reproduction: Reproduction) -> str:
     found, records = reproduction.experiment, reproduction.records
     seeds, rounds = len({r["seed"] for r in records}), span(sorted({r["rounds"] for r in records}))
-    size = f"{seeds} of {len(found.seeds)} seeds, {rounds} rounds"
+    many = (
+        f"{seeds} of {len(found.seeds)} seeds"
+        if seeds <= len(found.seeds)
+        else f"{seeds} seeds ({len(found.seeds)} in the paper)"
+    )
+    size = f"{many}, {rounds} rounds"
     ran = {(record["problem"], record["method"]) for record in records}
     return size if reproduction.full else f"{size} of {span(_full_rounds(found, ran))}"
 
@@ -357,16 +362,24 @@ def _folded(title: str, lines: Sequence[str]) -> list[str]:
 def _claim_table(entries: Sequence[Difference]) -> list[str]:
     if not entries:
         return []
-    lines = ["| panel | claim | said | round | pairs | advantage | verdict |"]
-    lines.append("| --- | --- | --- | ---: | ---: | ---: | --- |")
+    every = {entry.claim.said for entry in entries}
+    alike = len(every) == 1 and len(entries) > 1
+    lines = [f"All of these are {_said(entries[0])}.", ""] if alike else []
+    lines += [f"| panel | claim |{'' if alike else ' said |'} round | pairs | advantage | verdict |"]
+    lines += [f"| --- | --- |{'' if alike else ' --- |'} ---: | ---: | ---: | --- |"]
     for entry in entries:
         words = f"{entry.claim.first} {IN_WORDS[entry.claim.relation]} {entry.claim.second}"
-        said = entry.claim.said or "our reading"
+        said = "" if alike else f" {entry.claim.said or 'our reading'} |"
         gap = f"{number(entry.mean, 3)} [{number(entry.low, 3)}, {number(entry.high, 3)}]" if entry.pairs > 1 else ""
         verdict = f"**{entry.verdict}**" if entry.verdict == "does not hold" else entry.verdict
         verdict += _seeds(entry)
-        lines.append(f"| {entry.claim.panel} | {words} | {said} | {entry.mark} | {entry.pairs} | {gap} | {verdict} |")
+        lines.append(f"| {entry.claim.panel} | {words} |{said} {entry.mark} | {entry.pairs} | {gap} | {verdict} |")
     return [*lines, ""]
+
+
+def _said(entry: Difference) -> str:
+    place, _, words = entry.claim.said.partition(": ")
+    return f"said in {place}: {words}" if words else "our reading"
 
 
 def _numbers(reproduction: Reproduction) -> list[str]:
