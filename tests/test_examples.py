@@ -62,7 +62,7 @@ def test_when_the_distribution_is_wrong(here):
 
 
 def test_a_target_to_reach(here):
-    said, names = here("03_a_target_to_reach.py", "--rounds", 40)
+    said, names = here("03_a_target_to_reach.py", "--rounds", 30)
     fastest, satisficing = (numbers(line) for line in said.splitlines())
     assert fastest[2] >= satisficing[2] > names["TARGET"]  # sail, "m2", mean as printed, share
     assert satisficing[3] > fastest[3] + 10
@@ -84,11 +84,11 @@ def test_the_share_that_may_be_replaced_is_computed_by_hand(here):
 
 
 def test_late_and_lost(here):
-    said, _ = here("04_late_and_lost.py", "--rounds", 40)
+    said, _ = here("04_late_and_lost.py", "--rounds", 30)
     censored, imagined, best = said.splitlines()
     assert 2 * numbers(imagined)[0] < numbers(censored)[0] < numbers(best)[0]
     told, pending, lost, disorder = numbers(censored)[3:]
-    assert told + pending + lost == 40 and lost > 0 and disorder > 0
+    assert told + pending + lost == 30 and lost > 0 and disorder > 0
 
 
 def test_robust_tuning(here):
@@ -111,7 +111,7 @@ def test_robust_tuning_says_what_is_missing(tmp_path):
 
 
 def test_late_conversions(here):
-    said, names = here("06_late_conversions.py", "--rounds", 50)
+    said, names = here("06_late_conversions.py", "--rounds", 36)
     silent, _, random, single, best = (numbers(line)[0] for line in said.splitlines())
     assert random + 1.0 < silent < best and single < best
     assert names["takings"](0.0, 1.0, "phone") == pytest.approx(25 / (1 + 2.718281828**-4))

@@ -39,10 +39,58 @@ sys.exit(code)
 """
 
 
-def python(code, *arguments):
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, encoding="utf-8", timeout=120
-    )
+# Loads the command line and its database once, without torch, then is `python -c CODE ARGUMENTS` in one fork after another:
+# what it has loaded has not loaded torch, and what a fork loads besides is seen in that fork.
+FORKING = """
+import json, os, sys, traceback
+import rich.console, rich.table, sqlalchemy.dialects.sqlite, windward.cli.main, windward.journal.sql
+
+assert "torch" not in sys.modules
+for line in sys.stdin:
+    code, arguments, out, err = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        for number, path in ((1, out), (2, err)):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+        sys.argv, ended = ["-c", *arguments], 0
+        try:
+            exec(compile(code, "<code>", "exec"), {"__name__": "__main__"})
+        except SystemExit as end:
+            ended = end.code if isinstance(end.code, int) else int(end.code is not None)
+        except BaseException:
+            traceback.print_exc()
+            ended = 1
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(ended)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory):
+    """Return what runs code in a process without torch, and returns its exit code and what it wrote."""
+    out, err = (tmp_path_factory.mktemp("said") / name for name in ("out", "err"))
+    command = [sys.executable, "-c", FORKING]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as process:
+
+        def run(code, *arguments):
+            process.stdin.write(json.dumps([code, arguments, str(out), str(err)]) + "\n")
+            process.stdin.flush()
+            ended = int(process.stdout.readline())
+            return subprocess.CompletedProcess(
+                code, ended, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8")
+            )
+
+        yield run
+        process.stdin.close()
+
+
+def test_a_cold_command_needs_no_torch(url):
+    """As a person starts it; the tests below fork it."""
+    command = [sys.executable, "-c", COMMAND, "status", "shop", "--journal", url]
+    answer = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=120)
+    assert (answer.returncode, answer.stderr.splitlines()) == (0, ["False"])
 
 
 @pytest.fixture
@@ -56,13 +104,13 @@ def url(tmp_path):
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_imports_without_torch(module):
+def test_imports_without_torch(python, module):
     answer = python(f"import sys, {module}; print('torch' in sys.modules)")
     assert answer.stdout.strip() == "False", answer.stderr
 
 
 @pytest.mark.parametrize("room", ["basics", "space"])
-def test_a_room_imports_without_torch(room):
+def test_a_room_imports_without_torch(python, room):
     files = [
         path for path in (ROOT / room).glob("*.py") if path.stem != "polytope"
     ]  # tensors; loaded where they are needed
@@ -89,14 +137,14 @@ def test_a_room_imports_without_torch(room):
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",
 )
-def test_a_command_needs_no_torch(url, arguments, says):
+def test_a_command_needs_no_torch(python, url, arguments, says):
     answer = python(COMMAND, *arguments, "--journal", url)
     assert answer.returncode == 0, answer.stderr
     assert says in answer.stdout
     assert answer.stderr.splitlines() == ["False"]
 
 
-def test_a_tell_under_constraints_needs_no_torch(tmp_path):
+def test_a_tell_under_constraints_needs_no_torch(python, tmp_path):
     url = f"sqlite:///{tmp_path}/log.db"
     space = ww.Space({"a": ww.Real(0, 1), "b": ww.Integer(0, 5)}, constraints=[ww.Linear({"a": 1, "b": 1}, upper=3)])
     ww.Study(space, journal=url, name="mix").ask()
@@ -104,7 +152,7 @@ def test_a_tell_under_constraints_needs_no_torch(tmp_path):
     assert (answer.returncode, answer.stderr.splitlines()) == (0, ["False"])
 
 
-def test_an_import_needs_no_torch(url, tmp_path):
+def test_an_import_needs_no_torch(python, url, tmp_path):
     file = tmp_path / "past.csv"
     file.write_text("order,demand,value\n0.5,0.25,1.5\n")
     for option, says in (("--preview", "1 would be added"), ("--json", '"already_there": 0')):
@@ -124,14 +172,14 @@ def test_an_import_needs_no_torch(url, tmp_path):
     ],
     ids=str,
 )
-def test_what_is_wrong_is_said_without_torch(url, arguments, code, says):
+def test_what_is_wrong_is_said_without_torch(python, url, arguments, code, says):
     answer = python(COMMAND, *arguments, "--journal", url)
     *said, torch = answer.stderr.splitlines()
     assert (answer.returncode, torch) == (code, "False")
     assert says in "\n".join(said)
 
 
-def test_what_was_told_without_torch_is_what_a_study_tells(url):
+def test_what_was_told_without_torch_is_what_a_study_tells(python, url):
     told = ["tell", "shop", "0", "1.5", "-c", "demand=0.25", "--noise", "0.5", "-d", "order=0.75", "--key", "k"]
     assert python(COMMAND, *told, "--journal", url).returncode == 0
     study = ww.Study.open("shop", journal=url)
