@@ -60,7 +60,8 @@ GLANCE = """\
 A claim of order has the advantage of the first method over the second, as a share of the mean size of the two: 200 % is the
 most. It is the mean over the claim's problems and pairs of methods, with its 95 % interval over seeds. A headline **agrees**
 where the interval lies on the paper's side, **does not agree** where it lies on the other, and is **undecided** otherwise.
-**So far** means fewer rounds than the paper's, or other data; *16 of 28*, that so many of its single claims or numbers hold.
+Published numbers agree where each does by itself, and in part where most do. **So far** means fewer rounds than the paper's, or
+other data; *16 of 28* in the figure, that so many single claims or numbers hold by themselves.
 
 """
 UNSAID = "_Nothing has been written about what does not hold here yet._"
@@ -276,9 +277,9 @@ def _section(reproduction: Reproduction, findings: Findings, pictures: Path) -> 
             lines += [f"![{found.source}]({pictures.as_posix()}/{found.name}.png)", ""]
         lines += [*_claims(reproduction), *_numbers(reproduction)]
     if found.name in findings.found:
-        lines += ["### What was looked for and found", "", findings.found[found.name], ""]
+        lines += ["**What was looked for and found**", "", findings.found[found.name], ""]
     elif _lacks_text(reproduction, findings):
-        lines += ["### What was looked for and found", "", UNSAID, ""]
+        lines += ["**What was looked for and found**", "", UNSAID, ""]
     return lines
 
 
