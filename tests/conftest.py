@@ -6,6 +6,7 @@ import itertools
 import os
 from pathlib import Path
 
+import coarse_figures  # noqa: F401
 import pytest
 import torch
 from hypothesis import HealthCheck, settings

@@ -30,6 +30,7 @@ LOADED = (
     "windward.suggest.suggest",
     "psycopg",
     "distributed",
+    "coarse_figures",
 )
 
 

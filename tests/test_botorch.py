@@ -323,6 +323,7 @@ def test_a_model_of_botorch_is_asked_for_advice(objective, monkeypatch):
     """Its fit counts as certain: what is unknown is f, given it, and the contexts."""
     monkeypatch.setattr(settled, "SPREAD", 8)  # its sampled functions take long at hundreds of decisions
     monkeypatch.setattr(settled, "AROUND", 4)
+    monkeypatch.setattr(settled, "FUNCTIONS", 8)
     policy = ww.Policy(
         context_model=ww.KernelDensity(16),
         objective=objective,

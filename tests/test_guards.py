@@ -307,15 +307,29 @@ def floored(guard, rounds=14, direction="maximize", sign=1.0, **parts):
     return study
 
 
+@pytest.fixture(scope="module")
+def above():
+    """A study that was played above a floor; only looked at."""
+    torch.set_num_threads(1)
+    return floored(ww.Floor(0.6))
+
+
+@pytest.fixture(scope="module")
+def free():
+    """The same without a guard."""
+    torch.set_num_threads(1)
+    study = ww.Study(SHOP, policy(context_model=ww.Empirical()), status_quo={"order": 0.3})
+    study.run(valley, 14, progress=False)
+    return study
+
+
 @pytest.mark.parametrize("guard", [ww.Floor(0.6), ww.Floor(slack=0.4)], ids=repr)
-def test_no_ask_falls_below_the_floor(guard):
-    study = floored(guard)
+def test_no_ask_falls_below_the_floor(guard, above, free):
+    study = above if guard == above.policy.guard else floored(guard)
     assert study.trials[0].decision == {"order": 0.3}
     first = [float(trial.decision["order"]) for trial in study.trials.rows[:4]]
     assert max(abs(x - 0.3) for x in first) <= NEIGHBOURHOOD + 1e-9 and len(set(first)) == 4
     assert min(1.0 - 6.0 * (float(t.decision["order"]) - 0.35) ** 2 for t in study.trials) > 0.55
-    free = ww.Study(SHOP, policy(context_model=ww.Empirical()), status_quo={"order": 0.3})
-    free.run(valley, 14, progress=False)
     assert min(1.0 - 6.0 * (float(t.decision["order"]) - 0.35) ** 2 for t in free.trials) < 0.0
     again = study.replay(12)
     assert again.decision == study.trials[12].decision
@@ -326,8 +340,8 @@ def trial_reason(study, id):
     return study.replay(id).reason
 
 
-def test_a_ceiling_where_the_study_minimizes():
-    up, down = floored(ww.Floor(0.6)), floored(ww.Floor(-0.6), direction="minimize", sign=-1.0)
+def test_a_ceiling_where_the_study_minimizes(above):
+    up, down = above, floored(ww.Floor(-0.6), direction="minimize", sign=-1.0)
     assert [t.decision for t in up.trials] == [t.decision for t in down.trials]
     said = ww.Floor(-0.6).sentence(Speech(ww.Situation(ww.Contexts.uniform(torch.zeros(1, 1))), -1.0))
     assert said == "A decision is asked only if with 90 % probability it brings -0.6 or less."
@@ -366,8 +380,8 @@ def test_the_status_quo_always_qualifies_under_a_slack():
 )
 @pytest.mark.parametrize("guard", [ww.Floor(0.5), ww.Floor(slack=0.5)], ids=repr)
 def test_a_floor_with_every_kind_of_part(guard, parts):
-    study = floored(guard, rounds=9, **parts)
-    assert study.replay(8).decision == study.trials[8].decision
+    study = floored(guard, rounds=7, **parts)  # three after the design
+    assert study.replay(6).decision == study.trials[6].decision
     assert min(1.0 - 6.0 * (float(t.decision["order"]) - 0.35) ** 2 for t in study.trials) > 0.2
 
 
@@ -378,9 +392,9 @@ def fitted(study):
     return replace(situation, aim=Aim(expected, expected.bind(situation))), posterior
 
 
-def test_the_margin_is_the_probability_less_the_confidence(monkeypatch):
+def test_the_margin_is_the_probability_less_the_confidence(monkeypatch, above):
     monkeypatch.setattr(floors, "REACH", 9.0)
-    situation, posterior = fitted(floored(ww.Floor(0.6)))
+    situation, posterior = fitted(above)
     x = torch.tensor([[0.05], [0.31], [0.36], [0.62]]).double()
     mean, deviation = posterior.average(x, situation.contexts)
     for least in mean.tolist():

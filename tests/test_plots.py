@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import coarse_figures
 import pytest
 import torch
 from helpers import SHOP
@@ -51,7 +52,9 @@ def study():
 @pytest.fixture(scope="module")
 def drawn(study):
     """What its decisions are worth, at as many places as a person sees."""
-    return plots.landscape(study)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(worth, "STEPS", coarse_figures.AS_THEY_ARE[0])
+        return plots.landscape(study)
 
 
 @pytest.fixture

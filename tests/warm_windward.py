@@ -51,6 +51,9 @@ def command(folder: Path, environment: dict[str, str]) -> Iterator[None]:
 def serve(address: str) -> None:
     """Do one command after another, each in a fork."""
     # What a command loads first; forks share it.
+    import coarse_figures  # noqa: F401
+
+    import windward._public
     import windward.cli.deciding
     import windward.cli.history
     import windward.cli.rounds
