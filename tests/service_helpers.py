@@ -1,15 +1,13 @@
-"""What the tests of the service share: an app in this process, a server in another, and a private PostgreSQL."""
+"""What the tests of the service share: an app in this process, a server in another, and what both need."""
 
 from __future__ import annotations
 
 import json
 import os
-import pwd
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 from contextlib import contextmanager
@@ -55,13 +53,11 @@ def request(url: str, method: str, path: str, body: object = None, token: str = 
 
 
 @contextmanager
-def server(journal: str, *options: str, token: str | None = ADMIN, program: tuple[str, str] = ("-m", "windward")):
-    """Yield the address and the process of `windward serve`; it is stopped as an operator would, and must stop well."""
+def server(journal: str):
+    """Yield what `windward serve` says and its process, which starts as an operator's does."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-    environment.pop("WINDWARD_ADMIN_TOKEN", None)
-    if token is not None:
-        environment["WINDWARD_ADMIN_TOKEN"] = token
-    command = [sys.executable, *program, "serve", "--port", "0", "--journal", journal, "--json", *options]
+    environment["WINDWARD_ADMIN_TOKEN"] = ADMIN
+    command = [sys.executable, "-m", "windward", "serve", "--port", "0", "--journal", journal, "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     try:
         yield begun(process.stdout), process
@@ -73,22 +69,26 @@ def server(journal: str, *options: str, token: str | None = ADMIN, program: tupl
 
 
 @contextmanager
-def warm_server(journal: str):
-    """Yield the address of a server whose processes share the imports; it must stop well."""
-    process = Forked(_serve, journal)
+def warm_server(journal: str, token: str | None = ADMIN, grace: float | None = None):
+    """Yield what a server says and its process; its processes share the imports. It must stop well."""
+    process = Forked(_serve, journal, token, grace)
     try:
-        yield begun(process.stdout)["url"]
+        yield begun(process.stdout), process.process
     finally:
         process.process.terminate()
         process.rest()
     assert process.process.exitcode == 0
 
 
-def _serve(journal: str) -> None:
-    from windward.service import fitter
+def _serve(journal: str, token: str | None, grace: float | None) -> None:
+    from windward.service import fitter, run
 
     fitter._context = inherited
-    os.environ["WINDWARD_ADMIN_TOKEN"] = ADMIN
+    if grace is not None:
+        run.GRACE_SECONDS = grace
+    os.environ.pop("WINDWARD_ADMIN_TOKEN", None)
+    if token is not None:
+        os.environ["WINDWARD_ADMIN_TOKEN"] = token
     windward("/", "serve", "--port", "0", "--journal", journal, "--json")
 
 
@@ -108,47 +108,6 @@ def begun(stdout) -> dict[str, str]:
         except OSError:
             assert time.monotonic() < deadline
             time.sleep(0.1)
-
-
-@contextmanager
-def private_postgresql():
-    """Yield the URL of a PostgreSQL server in a folder of its own; as root it runs as somebody else."""
-    programs = postgresql_programs()
-    folder = Path(tempfile.mkdtemp(prefix="ww-service-"))
-    user = next(u.pw_name for u in pwd.getpwall() if u.pw_name in ("postgres", "nobody")) if os.geteuid() == 0 else None
-    if user is not None:
-        shutil.chown(folder, user)
-
-    def run(program, *arguments):
-        extra = {} if user is None else {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
-        with (folder.parent / f"{folder.name}.said").open("wb") as said:  # a pipe would be held open by the server
-            subprocess.run(
-                [str(programs / program), *arguments],
-                check=True,
-                cwd="/",
-                stdout=said,
-                stderr=said,
-                timeout=120,
-                **extra,
-            )
-
-    data = str(folder / "data")
-    try:
-        run("initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync")
-        run("pg_ctl", "-D", data, "-w", "-o", f"-k {folder} -h ''", "-l", str(folder / "log"), "start")
-        yield f"postgresql+psycopg://postgres@/postgres?host={folder}"
-    finally:
-        if (Path(data) / "postmaster.pid").exists():
-            run("pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
-        shutil.rmtree(folder, ignore_errors=True)
-        (folder.parent / f"{folder.name}.said").unlink(missing_ok=True)
-
-
-def postgresql_programs() -> Path | None:
-    on_path = shutil.which("initdb")
-    if on_path:
-        return Path(on_path).resolve().parent
-    return next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), None)
 
 
 def chromium() -> str | None:

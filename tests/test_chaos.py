@@ -20,7 +20,7 @@ from helpers import SHOP
 
 import windward as ww
 
-WORKERS, TRIALS, SECONDS = 12, 120, 240
+WORKERS, TRIALS, SECONDS = 12, 84, 240
 # The journal is under test, not the fit: hyper-parameters and contexts are given, the search is short.
 POLICY = ww.Policy(
     context_model=ww.Known({"demand": [0.2, 0.8]}),

@@ -30,8 +30,8 @@ EVIL = "<img src=x onerror=\"document.title='taken'\"><b>bold</b>"
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     journal = f"sqlite:///{tmp_path_factory.mktemp('page')}/page.db"
-    with warm_server(journal) as url:
-        yield url, journal
+    with warm_server(journal) as (told, _):
+        yield told["url"], journal
 
 
 @pytest.fixture(scope="module")

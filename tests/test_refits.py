@@ -61,7 +61,7 @@ def test_hyperparameters_are_kept_between_searches_and_searched_once_due():
 
 @pytest.mark.parametrize("feedback", [ww.Hallucinate(), ww.Ignore(), ww.Censor(-2.0, 6)])
 def test_every_suggestion_can_be_made_again_to_the_last_bit(feedback):
-    study = played(45, feedback=feedback)
+    study = played(36, feedback=feedback)
     reopened = ww.Study.open("study", journal=study.journal)
     for trial in study.trials.rows[::2]:
         assert reopened.replay(trial.id).decision == study.trials[trial.id].decision

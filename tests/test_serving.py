@@ -15,7 +15,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-import schemathesis
 from fastapi.testclient import TestClient
 from forked import printed, program
 from hypothesis import HealthCheck, Phase, given, settings
@@ -24,8 +23,6 @@ from service_helpers import (
     ROOT,
     SHOP,
     bearer,
-    postgresql_programs,
-    private_postgresql,
     request,
     server,
     warm_server,
@@ -42,20 +39,17 @@ service_load = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(service_load)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def journal(request, tmp_path):
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path}/load.db"
         return
-    if postgresql_programs() is None:
-        reason = "no PostgreSQL on the path or under /usr/lib/postgresql"
-        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
-    with private_postgresql() as url:
-        yield url
+    yield request.getfixturevalue("postgres")
 
 
 def test_two_hundred_clients_tell_at_once_and_none_is_lost(journal):
-    with warm_server(journal) as url:
+    with warm_server(journal) as (told, _):
+        url = told["url"]
         request(url, "POST", "/api/studies", service_load.DECLARATION)
         elsewhere(journal, "for _ in range(200): study.ask()")
         service_load.TOKEN = ADMIN
@@ -89,7 +83,7 @@ async def tell_all(url, groups):
 
 def test_a_stop_lets_a_running_ask_finish(tmp_path):
     journal = f"sqlite:///{tmp_path}/stop.db"
-    with server(journal, token=None) as (told, process):
+    with warm_server(journal, token=None) as (told, process):
         token = told["admin_token"]  # made for this run
         assert len(token) >= 40
         with pytest.raises(urllib.error.HTTPError, match="401"):
@@ -104,17 +98,17 @@ def test_a_stop_lets_a_running_ask_finish(tmp_path):
         )
         asking.start()
         time.sleep(0.3)
-        process.send_signal(signal.SIGTERM)
+        process.terminate()
         asking.join(60)
-        assert process.wait(60) == 0
+        process.join(60)
+        assert process.exitcode == 0
     study.sync()
     assert answers[0]["id"] == 120 and study.trials[120].decision == answers[0]["decision"]
 
 
 def test_a_stop_ends_a_fit_that_outlasts_the_grace(tmp_path):
     journal = f"sqlite:///{tmp_path}/stop.db"
-    impatient = "import windward.service.run as run; run.GRACE_SECONDS = 1; from windward.cli.main import main; main()"
-    with server(journal, program=("-c", impatient)) as (told, process):
+    with warm_server(journal, grace=0.5) as (told, process):
         request(told["url"], "POST", "/api/studies", SHOP)
         statuses = []
 
@@ -128,13 +122,15 @@ def test_a_stop_ends_a_fit_that_outlasts_the_grace(tmp_path):
             database.execute("BEGIN IMMEDIATE")  # the ask cannot be written: it takes far longer than the grace
             asking = threading.Thread(target=ask)
             asking.start()
-            time.sleep(1.0)
+            while request(told["url"], "GET", "/health")["waiting_for_fits"]["asks"] == 0:
+                time.sleep(0.02)
             began = time.monotonic()
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(60) == 0
+            process.terminate()
+            process.join(60)
+            assert process.exitcode == 0
             taken = time.monotonic() - began
             asking.join(60)
-        assert 1.0 <= taken < 10.0
+        assert 0.5 <= taken < 10.0
     assert [code for code, _ in statuses] == [503] and "the service is stopping" in statuses[0][1]
     assert len(ww.Study.open("shop", journal=journal).trials) == 0
 
@@ -184,6 +180,8 @@ def alive(pid):
 
 def test_no_call_that_fits_the_schema_is_a_server_error(tmp_path):
     """Schemathesis makes requests, right and wrong, from the OpenAPI document, for every operation."""
+    import schemathesis  # here: the other processes need it not
+
     url = f"sqlite:///{tmp_path}/schema.db"
     app = create_app(Settings(url, ADMIN))
     counts = {}
