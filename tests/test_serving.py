@@ -122,7 +122,7 @@ def test_a_stop_ends_a_fit_that_outlasts_the_grace(tmp_path):
             database.execute("BEGIN IMMEDIATE")  # the ask cannot be written: it takes far longer than the grace
             asking = threading.Thread(target=ask)
             asking.start()
-            while request(told["url"], "GET", "/health")["waiting_for_fits"]["asks"] == 0:
+            while request(told["url"], "GET", "/health")["waiting_for_fits"] == 0:
                 time.sleep(0.02)
             began = time.monotonic()
             process.terminate()
