@@ -88,6 +88,7 @@ def made_record(method, seed, series, rounds=2, problem="toy"):
         "method": method,
         "seed": seed,
         "rounds": rounds,
+        "began": "2030-01-02T03:04:05+00:00",
         "versions": {"windward": "0", "torch": "0"},
         "seconds": 1.0,
         "series": {"cumulative_regret": series},

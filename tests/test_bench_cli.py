@@ -170,6 +170,16 @@ def test_a_trial_tells_what_no_record_does(tmp_path):
     assert set(told.each.values()) == {durations.work(200)} and durations.work(200) == 100 * 2**1.5
 
 
+def test_runs_from_before_a_change_tell_the_time_only_where_no_others_do():
+    def run(began, rounds, seconds):
+        record = made_record("Random", 0, [0.0], rounds, "late")
+        return record | {"world": TOY.world, "stand_in": None, "began": began, "seconds": float(seconds)}
+
+    before, after = run("2026-01-01T00:00:00+00:00", 100, 500), run("2030-01-01T00:00:00+00:00", 50, 50)
+    assert durations.Durations([before]).pace(TOY.world, "late", "Random") == 5.0
+    assert durations.Durations([before, after]).pace(TOY.world, "late", "Random") == 1.0
+
+
 def test_every_command_speaks_json(tmp_path):
     def spoken(*arguments):
         done = CliRunner().invoke(main, ["bench", *map(str, arguments), "--json"], catch_exceptions=False)

@@ -242,7 +242,7 @@ def status(
 
     Example: windward bench status huang2024-fig1
     """
-    from windward.bench.durations import outlook, settled_runs, usual_records
+    from windward.bench.durations import left_over, usual_records
     from windward.bench.experiments import experiment as registered
     from windward.bench.experiments import experiments
     from windward.bench.runner import RunSettings, workers_for
@@ -251,12 +251,9 @@ def status(
     rows = []
     for name in names or experiments():
         found = registered(name)
-        # What a run writes is not looked at here: records that are there count wherever they lie.
         settings = RunSettings(out=Path("bench-results") / f"{name}.status", data=data, workers=workers)
-        done = settled_runs(found, known)
-        told = outlook(found, settings, known, trials=trials, done=done)
-        count = workers_for(found, settings, told.runs)
-        rows.append((name, len(done), told, count))
+        done, told = left_over(found, known, settings, trials=trials)
+        rows.append((name, done, told, workers_for(found, settings, told.runs)))
     if as_json:
         click.echo(json.dumps([_row(*row) for row in rows], indent=2))
         return

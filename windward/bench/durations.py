@@ -87,19 +87,23 @@ class Durations:
     """What runs took, by world, problem and method."""
 
     def __init__(self, known: Iterable[Record]) -> None:
-        self._paces: dict[tuple[str, str, str], list[tuple[int, float]]] = {}
+        self._paces: dict[tuple[str, str, str], list[tuple[bool, int, float]]] = {}
         for record in known:
             if record.get("stand_in") is None:
-                key = (record["world"], record["problem"], record["method"])
-                self._paces.setdefault(key, []).append((record["rounds"], record["seconds"] / work(record["rounds"])))
+                key, rounds = (record["world"], record["problem"], record["method"]), record["rounds"]
+                found = not outdated(record), rounds, record["seconds"] / work(rounds)
+                self._paces.setdefault(key, []).append(found)
 
     def pace(self, world: str, problem: str, method: str) -> float | None:
-        """Return the seconds of a unit of work, by the longest runs known; None where there is none."""
+        """Return the seconds of a unit of work, by the longest runs known; None where there is none.
+
+        Runs from before a change count only where there are no others: the program was another one.
+        """
         found = self._paces.get((world, problem, method))
         if not found:
             return None
-        longest = max(rounds for rounds, _ in found)
-        return statistics.fmean(pace for rounds, pace in found if rounds == longest)
+        best = max((current, rounds) for current, rounds, _ in found)
+        return statistics.fmean(pace for current, rounds, pace in found if (current, rounds) == best)
 
     def like(self, world: str, method: str) -> float | None:
         """Return the mean pace of a method on the problems where it is known."""
@@ -150,6 +154,16 @@ def outlook(
             if pace is not None:
                 each[experiment.world, case, method, job.seed] = work(job.rounds) * pace
     return TimeNeeded(len(left), each, **counts)
+
+
+def left_over(
+    experiment: Experiment, known: Sequence[Record], settings: RunSettings | None = None, *, trials: bool = False
+) -> tuple[int, TimeNeeded]:
+    """Return how many runs are there at full size, and how long the others will take; `known` are all records there are."""
+    # What a run writes is not looked at here: records that are there count wherever they lie.
+    nowhere = settings or RunSettings(out=Path("bench-results") / f"{experiment.name}.status")
+    done = settled_runs(experiment, known)
+    return len(done), outlook(experiment, nowhere, known, trials=trials, done=done)
 
 
 def usual_records(more: Sequence[Path] = ()) -> list[Record]:

@@ -7,18 +7,19 @@ the same page. Published numbers come from the experiments' definitions.
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from windward.basics.speech import counted
 from windward.bench import figures as drawing
 from windward.bench.compare import LEVEL, MOST_SEEDS, Difference, Verdict
-from windward.bench.experiment import Experiment, Record
+from windward.bench.experiment import Record
 from windward.bench.experiments import experiments
 from windward.bench.findings import FILE, Findings
 from windward.bench.forest import draw_forest
 from windward.bench.headlines import found_headlines, sentences
 from windward.bench.landscapes import PICTURES
+from windward.bench.overview import computing, full_rounds, seeds_and_rounds, tables
 from windward.bench.provenance import commits, outdated, since
 from windward.bench.summary import IN_WORDS, number, span, table, tally
 from windward.bench.verdicts import Reproduction, reproduction_of
@@ -81,7 +82,7 @@ def write_page(
     picture = folder / "headlines.png"
     lines = _opening(reproductions, findings)
     lines += [*GLANCE.format(picture=picture.relative_to(file.parent).as_posix()).splitlines(), *sentences(found), ""]
-    lines += [*_summary(reproductions), *_how(), *_again(again, file.name)]
+    lines += [*tables(reproductions, records), *_how(), *_again(again, file.name)]
     if figures:
         folder.mkdir(parents=True, exist_ok=True)
         draw_forest(found, picture)
@@ -93,7 +94,7 @@ def write_page(
             landscape(reproduction.records, folder / f"{reproduction.experiment.name}-surface.png")
         if figures and _has_figure(reproduction):
             folder.mkdir(parents=True, exist_ok=True)
-            title = f"{reproduction.experiment.source}: mean and one standard error ({_seeds_and_rounds(reproduction)})"
+            title = f"{reproduction.experiment.source}: mean and one standard error ({seeds_and_rounds(reproduction)})"
             picture = folder / f"{reproduction.experiment.name}.png"
             drawing.draw_png(reproduction.shown, title, picture, reproduction.experiment.published)
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -157,93 +158,6 @@ def _commits(records: Sequence[Record]) -> str:
     told = f"Commits: {', '.join(named)}." if named else ""
     older = f"{counted(without, 'older record')} name{'s' if without == 1 else ''} none." if without else ""
     return " ".join(part for part in (told, older) if part)
-
-
-def _summary(reproductions: Iterable[Reproduction]) -> list[str]:
-    every = list(reproductions)
-    lines = [
-        "## Summary",
-        "",
-        "What was run at the paper's full size. Claims are counted as hold / do not / undecided.",
-        "",
-        "| experiment | source | run here | computing | the paper's sentences | our readings | printed numbers | verdict |",
-        "| --- | --- | --- | ---: | :---: | :---: | :---: | --- |",
-    ]
-    for reproduction in every:
-        if not reproduction.full:
-            continue
-        found = reproduction.experiment
-        cells = [f"[{found.name}](#{found.name})", found.source, _size(reproduction), _computing(reproduction)]
-        cells += [_counts(reproduction, own=True), _counts(reproduction, own=False), _agreeing(reproduction)]
-        mark = ", before a change" if since(reproduction.records) else ""
-        lines.append("| " + " | ".join([*cells, f"**{reproduction.word}**{mark}"]) + " |")
-    return [*lines, "", *_smaller([one for one in every if not one.full])]
-
-
-def _smaller(reproductions: Sequence[Reproduction]) -> list[str]:
-    """Return a table of what was not run at full size: what was run of it, and no verdict."""
-    if not reproductions:
-        return []
-    lines = [
-        "## Not run at full size",
-        "",
-        "| experiment | source | run here | computing |",
-        "| --- | --- | --- | ---: |",
-    ]
-    for reproduction in reproductions:
-        found = reproduction.experiment
-        size = _size(reproduction) or "not run"
-        lines.append(f"| [{found.name}](#{found.name}) | {found.source} | {size} | {_computing(reproduction)} |")
-    return [*lines, ""]
-
-
-def _counts(reproduction: Reproduction, *, own: bool) -> str:
-    counts = [reproduction.count(verdict, own=own) for verdict in ("holds", "does not hold", "undecided")]
-    return " / ".join(map(str, counts)) if any(counts) else ""
-
-
-def _agreeing(reproduction: Reproduction) -> str:
-    if reproduction.experiment.timing or not reproduction.agreements:
-        return ""
-    return f"{reproduction.agreeing} of {len(reproduction.agreements)} agree"
-
-
-def _size(reproduction: Reproduction) -> str:
-    if not reproduction.records:
-        return ""
-    size, every = _seeds_and_rounds(reproduction), len(reproduction.experiment.cases)
-    problems = {record["problem"] for record in reproduction.records}
-    some = [] if len(problems) == every else [f"{len(problems)} of {every} problems"]
-    return ", ".join([size, *some, *reproduction.instead])
-
-
-def _seeds_and_rounds(reproduction: Reproduction) -> str:
-    found, records = reproduction.experiment, reproduction.records
-    seeds, rounds = len({r["seed"] for r in records}), span(sorted({r["rounds"] for r in records}))
-    many = (
-        f"{seeds} of {len(found.seeds)} seeds"
-        if seeds <= len(found.seeds)
-        else f"{seeds} seeds ({len(found.seeds)} in the paper)"
-    )
-    size = f"{many}, {rounds} rounds"
-    ran = {(record["problem"], record["method"]) for record in records}
-    return size if reproduction.full else f"{size} of {span(_full_rounds(found, ran))}"
-
-
-def _full_rounds(experiment: Experiment, runs: Container[tuple[str, str]]) -> list[int]:
-    """Return the rounds of the paper for some methods on some problems, one number or several."""
-    return sorted(
-        {
-            experiment.rounds_of(case, method)
-            for case in experiment.cases
-            for method in experiment.runs_on(case)
-            if (case.name, method) in runs
-        }
-    )
-
-
-def _computing(reproduction: Reproduction) -> str:
-    return in_words(sum(record["seconds"] for record in reproduction.records)) if reproduction.records else ""
 
 
 def _has_figure(reproduction: Reproduction) -> bool:
@@ -319,13 +233,13 @@ def _beside(reproduction: Reproduction) -> list[str]:
         ("seeds", str(len(found.seeds)), f"{len(seeds)} ({span(seeds)})"),
         (
             "rounds",
-            span(_full_rounds(found, wanted)),
+            span(full_rounds(found, wanted)),
             span(sorted({record["rounds"] for record in records})),
         ),
         ("runs", str(len(wanted) * len(found.seeds)), str(len(records))),
     ]
     lines = ["| | full size | here |", "| --- | --- | --- |", *(f"| {a} | {b} | {c} |" for a, b, c in rows), ""]
-    lines += [f"{_computing(reproduction)} of computing. Again, at full size: `windward bench run {found.name}`.", ""]
+    lines += [f"{computing(reproduction)} of computing. Again, at full size: `windward bench run {found.name}`.", ""]
     instead = ", ".join(reproduction.instead)
     return [*lines, f"Other data took the place of the paper's: {instead}.", ""] if instead else lines
 
