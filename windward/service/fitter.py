@@ -14,7 +14,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess, parent_process
@@ -31,7 +31,8 @@ _changing_environment = threading.Lock()
 
 def warm() -> None:
     """Begin to load what fitting processes need, and return at once: a first one is then there sooner."""
-    _context()
+    with suppress(OSError):  # said where a process is wanted
+        _context()
 
 
 class Died(Exception):
@@ -94,13 +95,29 @@ class Fitter:
             self._pipe, self._process = self._started()
 
     def _started(self) -> tuple[Connection, BaseProcess]:
-        context = _context()
-        ours, theirs = context.Pipe()
-        arguments = theirs, self._url, self._memory, self._plugins
-        process = context.Process(target=_serve, args=arguments, daemon=True)
-        process.start()
+        ours, theirs = multiprocessing.Pipe()
+        process = _begun(theirs, self._url, self._memory, self._plugins)
         theirs.close()  # else the pipe would stay open when the process ends
         return ours, process
+
+
+def _begun(*arguments: Any) -> BaseProcess:
+    """Return a fitting process that runs: forked where that can be done, else spawned."""
+    try:
+        process: BaseProcess = _context().Process(target=_serve, args=arguments, daemon=True)
+        process.start()
+    except (OSError, EOFError) as error:
+        if sys.platform != "linux":
+            raise
+        logger.warning(
+            "a fitting process could not be forked (%s); it is started afresh, which takes seconds and more memory. Forking "
+            "needs a socket in the folder for temporary files: set TMPDIR to one that can be written, with a short path.",
+            str(error) or "the process to fork from died",
+        )
+        with _changing_environment, _environment():
+            process = multiprocessing.get_context("spawn").Process(target=_serve, args=arguments, daemon=True)
+            process.start()
+    return process
 
 
 def _context() -> ForkServerContext | SpawnContext:
@@ -114,9 +131,22 @@ def _context() -> ForkServerContext | SpawnContext:
 
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_LOADED)
-    with _changing_environment, _environment():
+    with _changing_environment, _environment(), _deaf():
         forkserver.ensure_running()  # which it is, but for the first time and where somebody killed it
     return context
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Keep Ctrl-C, which is the service's to heed, from the processes that this thread starts, while they load too."""
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # before: it would let the signal through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
