@@ -53,6 +53,19 @@ def test_nothing_lies_farther(generator):
         assert distance(study, found.decision) >= farthest - 0.01
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_no_corner_of_many_lies_farther(seed):
+    space = ww.Space({name: ww.Real(0, 1) for name in "abcdef"})
+    rows = torch.rand(20, 6, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    study = ww.Study(space, replace(ww.auto(), design=ww.Sobol(1)), seed=seed)
+    study.add_many([ww.Past(dict(zip("abcdef", row.tolist(), strict=True)), float(row.sum())) for row in rows])
+    corners = torch.tensor(list(itertools.product([0.0, 1.0], repeat=6)), dtype=torch.float64)
+    for _ in range(3):
+        tried = space.encode_decisions([trial.decision for trial in study.trials])
+        farthest = float(torch.cdist(corners, tried).amin(1).max())
+        assert distance(study, study.ask(far=True).decision) >= farthest - 1e-6
+
+
 def test_choices_whole_numbers_and_steps():
     space = ww.Space({"kind": ww.Categorical(["u", "v", "w"]), "n": ww.Integer(0, 4), "d": ww.Real(0, 1, step=0.25)})
     rows = [({"kind": kind, "n": 2, "d": 0.5}, 1.0 + place) for place, kind in enumerate(["u", "v"])]

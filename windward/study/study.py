@@ -235,7 +235,8 @@ class Study(Advising):
 
         `context` is what is known of the coming context, whole or in part: values, and a `Forecast` or `Distribution` of what
         is not known yet. `fix` holds decisions that are not free; `radius` stands in place of the objective's own, this once.
-        `far` asks for a decision as far as possible from all that were tried, to see whether something better was missed.
+        `far` asks for a decision as far as possible from all that were tried, to see whether something better was missed;
+        while the design lasts it changes nothing.
         `when` is the time the decision is for, by which contexts of the calendar are known; left out, the time of the ask.
         An ask that is repeated with the same `key`, from anywhere, returns the suggestion of the first.
         """

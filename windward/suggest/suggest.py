@@ -15,7 +15,7 @@ from windward.search.region import Region
 from windward.space import Value
 from windward.suggest.confident import confident
 from windward.suggest.doubted import doubted
-from windward.suggest.far import farthest
+from windward.suggest.far import everywhere, farthest
 from windward.suggest.guarded import check_request, chosen, designed
 from windward.suggest.prepare import Request, prepare
 from windward.suggest.reason import design_reason, fitted_reason
@@ -70,8 +70,7 @@ def suggest(policy: Policy, trials: Trials, request: Request, generator: torch.G
     aim = Aim(policy.objective, policy.objective.bind(situation))
     situation = doubted(policy, replace(situation, aim=aim), generator)
     acquisition = farthest(trials) if request.far else policy.belief(situation, aim.reduction, generator)
-    # Without decisions to stay near a search looks everywhere.
-    region = replace(region, tried=None) if request.far else region
+    region = everywhere(acquisition, region, generator) if request.far else region
     choice = chosen(policy, acquisition, region, situation, request, generator, ready.judged)
     context = policy.context_rule(choice.x, situation, generator)
     reason = fitted_reason(choice, situation, aim, trials.sign, far=request.far)
