@@ -167,3 +167,23 @@ def test_the_figure_is_drawn_with_and_without_records(tmp_path):
         drawn.append((tmp_path / "headlines.png").read_bytes())
         assert drawn[-1].startswith(b"\x89PNG") and len(drawn[-1]) > 10_000
     assert drawn[0] != drawn[1]
+
+
+@pytest.mark.parametrize("interval", [(-4.0, -3.0, -2.0), (3.0, 4.0, 5.0), (-9.0, 0.5, 9.0), (2.5, 2.5, 2.5)])
+def test_what_lies_beyond_the_axis_is_drawn_at_its_end(interval):
+    from matplotlib.figure import Figure
+
+    low, mean, high = interval
+    found = headlines.Found(
+        headline=declared()[0],
+        outcome="agrees",
+        pooled=headlines.Interval(mean, low, high),
+        single=(low, high),
+        published=mean,
+    )
+    axis = Figure().add_subplot()
+    forest._mark(axis, found, 1.0, (-0.75, 2.0))
+    drawn = [float(x) for line in axis.lines for x in line.get_xdata()]
+    assert min(drawn) >= -0.75 and max(drawn) <= 2.0
+    arrows = [line.get_marker() for line in axis.lines if line.get_marker() in ("<", ">")]
+    assert arrows == (["<"] if high < -0.75 else [">"] if low > 2.0 else ["<", ">"])

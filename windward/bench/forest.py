@@ -137,19 +137,34 @@ def _draw(
 def _mark(axis: Any, found: Found, at: float, limits: tuple[float, float]) -> None:
     assert found.pooled is not None
     colour, one = COLOURS_OF[found.outcome], found.pooled
-    low, high = max(one.low, limits[0]), min(one.high, limits[1])
+    low, mean, high = (_within(value, limits) for value in (one.low, one.mean, one.high))
     if len(found.single) > 1:
-        single = [min(max(value, limits[0]), limits[1]) for value in found.single]
+        single = [_within(value, limits) for value in found.single]
         axis.plot(single, [at + 0.14] * len(single), "|", color=GREY, markersize=5, markeredgewidth=0.8, zorder=2)
     axis.plot([low, high], [at, at], color=colour, linewidth=1.8, zorder=3, solid_capstyle="butt")
-    axis.plot([min(max(one.mean, limits[0]), limits[1])], [at], **_shape(found.size, colour), zorder=4, clip_on=False)
-    for cut, end, arrow in ((one.low < low, low, "<"), (one.high > high, high, ">")):
+    axis.plot([mean], [at], **_shape(found.size, colour), zorder=4, clip_on=False)
+    # Where all of it lies beyond, one arrow says so.
+    ends = [(one.low, low)] if low == high and one.low != low else [(one.low, low), (one.high, high)]
+    for value, end in ends:
+        cut, arrow = value != end, "<" if value < end else ">"
         shape: dict[str, Any] = (
             {"marker": arrow, "markersize": 5} if cut else {"marker": "|", "markersize": 9, "markeredgewidth": 1.6}
         )
         axis.plot([end], [at], color=colour, clip_on=False, zorder=5, **shape)
     if found.published is not None:
-        axis.plot([found.published], [at - 0.14], "x", color=BLACK, markersize=5.5, markeredgewidth=1.3, zorder=5)
+        axis.plot(
+            [_within(found.published, limits)],
+            [at - 0.14],
+            "x",
+            color=BLACK,
+            markersize=5.5,
+            markeredgewidth=1.3,
+            zorder=5,
+        )
+
+
+def _within(value: float, limits: tuple[float, float]) -> float:
+    return min(max(value, limits[0]), limits[1])
 
 
 def _shape(size: str, colour: str) -> dict[str, Any]:
