@@ -94,6 +94,14 @@ def test_a_method_that_stays_near_the_best_goes_far_too():
     assert study.ask().decision["a"] < 0.7
 
 
+def test_what_failed_is_not_asked_again_beside_it():
+    study = study_of(PLANE, [({"a": 2.0, "b": 2.0}, 1.0), ({"a": 8.0, "b": 3.0}, 2.0), ({"a": 1.0, "b": 60.0}, 0.0)])
+    lost = study.ask(far=True)
+    study.lose(lost.id, "it broke")
+    here, there = study.space.encode_decisions([lost.decision, study.ask(far=True).decision])
+    assert float((here - there).norm()) > 0.2
+
+
 @pytest.mark.parametrize("objective", [ww.CVaR(0.3), ww.Robust(ww.TotalVariation(), 0.2)], ids=repr)
 def test_every_objective(objective):
     study = ww.Study(SHOP, policy(objective=objective), seed=1)

@@ -22,8 +22,11 @@ BESIDE, MOVES, FIRST, LAST = 16, 40, 0.3, 0.01
 
 
 def farthest(trials: Trials) -> Acquisition:
-    """Return the distance to the nearest decision that was asked or added and not given up, as something to climb."""
-    tried = trials.decisions([trial for trial in trials.rows if trial.state != "lost"])
+    """Return the distance to the nearest decision that was asked or added, as something to climb.
+
+    Those that were lost too: what cannot be evaluated there would else be asked for again and again, a step beside it.
+    """
+    tried = trials.decisions(trials.rows)
 
     def distance(x: Tensor) -> Tensor:
         return torch.cdist(x, tried.to(x)).amin(-1)

@@ -4,7 +4,7 @@
                 "best"        it looks best by what is known
                 "learn"       it would teach most
                 "far"         it lies far from all that was tried, and was asked for as that
-    "status_quo"  a guard left nothing else
+                "status_quo"  a guard left nothing else
 
 Numbers are in the user's units and orientation. `value` is the objective at the posterior mean, `deviation` how far the
 truth may be off by what is unknown of f.
