@@ -393,8 +393,6 @@ class Study(Advising):
             self, evaluate, rounds, until, executor=executor, workers=workers, leftover=leftover, progress=progress
         )
 
-    # -- inside ----------------------------------------------------------------------------------------------------
-
     @property
     def _history(self) -> History:
         return self._log.history
