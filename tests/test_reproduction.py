@@ -232,7 +232,7 @@ def test_every_experiment_has_records_and_they_are_small():
     assert max(file.stat().st_size for file in files if file.suffix == ".png") < 1_000_000
 
 
-def test_a_panel_of_rounds_that_were_not_run_repeats_no_claim():
+def test_a_longer_figure_of_the_same_world_leaves_a_shorter_one_its_runs():
     def rows(rounds: int) -> list[dict]:
         return [
             made("huang2024-fig1", "Ackley", method, 100 + seed, value + seed, rounds=rounds)
@@ -240,10 +240,13 @@ def test_a_panel_of_rounds_that_were_not_run_repeats_no_claim():
             for seed in range(3)
         ]
 
-    found = experiment("huang2024-fig1")
-    short, long = (verdicts.reproduction_of(found, rows(rounds)) for rounds in (100, 300))
-    assert [panel.title for panel, _ in short.shown] == ["Ackley"] and short.count("holds") == 1
-    assert [panel.title for panel, _ in long.shown] == ["Ackley", "Ackley, 300 rounds"] and long.count("holds") == 2
+    short, long = experiment("huang2024-fig1"), experiment("huang2024-fig1-300")
+    both = [verdicts.reproduction_of(each, [*rows(100), *rows(300)]) for each in (short, long)]
+    assert [{record["rounds"] for record in one.records} for one in both] == [{100}, {300}]
+    assert [one.count("holds") for one in both] == [1, 1] and all(one.full for one in both)
+    # Where there are none of its own, it takes what the longer ones began with.
+    assert verdicts.reproduction_of(short, rows(300)).shown[0][1]["SBO-KDE"].at[-1] == 100
+    assert not verdicts.reproduction_of(long, rows(100)).full
 
 
 def test_other_data_of_the_same_kind_are_named(tmp_path):

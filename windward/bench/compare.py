@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -89,16 +89,22 @@ def is_long(experiment: Experiment, record: Record) -> bool:
 def longest(experiment: Experiment, records: Sequence[Record]) -> list[Record]:
     """Return, for each problem, the records of all rounds, else those with the most: sizes do not mix.
 
-    All rounds may be fewer for some methods.
+    All rounds may be fewer for some methods. Of records with more rounds, of a longer figure of the same world, those with the
+    fewest are taken.
     """
     most: dict[str, int] = {}
-    long = {record["problem"] for record in records if is_long(experiment, record)}
+    least: dict[tuple[str, str], int] = {}
     for record in records:
-        most[record["problem"]] = max(most.get(record["problem"], 0), record["rounds"])
+        problem, kind, rounds = record["problem"], (record["problem"], record["method"]), record["rounds"]
+        most[problem] = max(most.get(problem, 0), rounds)
+        if is_long(experiment, record):
+            least[kind] = min(least.get(kind, rounds), rounds)
+    long = {problem for problem, _ in least}
     return [
         record
         for record in records
-        if (is_long(experiment, record) if record["problem"] in long else record["rounds"] == most[record["problem"]])
+        if record["rounds"]
+        == (least.get((record["problem"], record["method"])) if record["problem"] in long else most[record["problem"]])
     ]
 
 
@@ -139,11 +145,15 @@ def marks_of(panel: Panel, runs: Mapping[str, Runs]) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """How much better the first method of a claim is at a mark, by seed; `size` is the mean size of the two methods."""
+    """How much better the first method of a claim is at a mark, by seed; `size` is the mean size of the two methods.
+
+    `sizes` is what each seed says of that size.
+    """
 
     mark: int
     by_seed: Mapping[int, float]
     size: float
+    sizes: Mapping[int, float] = field(default_factory=dict)
 
 
 def gaps_of(claim: Claim, panel: Panel, runs: Mapping[str, Runs]) -> Gaps | None:
@@ -163,7 +173,13 @@ def gaps_of(claim: Claim, panel: Panel, runs: Mapping[str, Runs]) -> Gaps | None
         if seed in other
     }
     size = 0.5 * (abs(float(ours.mean())) + abs(float(theirs.mean())))
-    return Gaps(mark, gaps, size)
+    signs = math.copysign(0.5, ours.mean()), math.copysign(0.5, theirs.mean())
+    sizes = {
+        seed: signs[0] * value + signs[1] * other[seed]
+        for seed, value in zip(first.seeds, ours.tolist(), strict=True)
+        if seed in other
+    }
+    return Gaps(mark, gaps, size, sizes)
 
 
 def difference(claim: Claim, panel: Panel, runs: Mapping[str, Runs]) -> Difference:

@@ -162,10 +162,17 @@ def _run_of(runs: Runs) -> tuple[str, str, str | None]:
 
 
 def _shares(gaps: Gaps) -> Seeds | None:
-    """Return the gaps as shares of the methods' size; None where they say nothing: one seed, or no number yet."""
+    """Return the gaps as shares of the methods' size; None where they say nothing: one seed, or no number yet.
+
+    The size is a mean over seeds too, and the share r a ratio of two means. Its error is that of r + (gap - r size) / size over
+    seeds, to first order, which is what each seed stands for here.
+    """
     if len(gaps.by_seed) < 2 or not all(map(math.isfinite, gaps.by_seed.values())):
         return None
-    return {seed: gap / gaps.size if gaps.size > 0.0 else 0.0 for seed, gap in gaps.by_seed.items()}
+    if gaps.size <= 0.0:
+        return dict.fromkeys(gaps.by_seed, 0.0)
+    share = sum(gaps.by_seed.values()) / len(gaps.by_seed) / gaps.size
+    return {seed: share + (gap - share * gaps.sizes[seed]) / gaps.size for seed, gap in gaps.by_seed.items()}
 
 
 def _published_gap(judged: _Judged) -> float | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from windward.bench.compare import Difference, Runs, Verdict, is_long, longest, of_experiment, runs_of
-from windward.bench.experiment import Curve, Experiment, Panel, Record
+from windward.bench.experiment import Experiment, Panel, Record
 from windward.bench.summary import claimed
 
 Word: TypeAlias = Literal["matches", "partly", "differs", "undecided", "timing", "not run at full size", "not run"]
@@ -121,22 +121,11 @@ def _sizes(experiment: Experiment, records: Sequence[Record]) -> Iterator[list[R
 
 def _reproduction(experiment: Experiment, records: list[Record]) -> Reproduction:
     every = [(panel, runs_of(panel, records)) for panel in experiment.panels]
-    shown = _new([(panel, runs) for panel, runs in every if runs])
+    shown = [(panel, runs) for panel, runs in every if runs]
     # Published numbers are of the paper's data.
     same = [record for record in records if not record.get("stand_in")]
     comparable = [(panel, runs_of(panel, same)) for panel, _ in shown]
     return Reproduction(experiment, records, shown, claimed(experiment, shown), _agreements(experiment, comparable))
-
-
-def _new(shown: Sequence[tuple[Panel, dict[str, Runs]]]) -> list[tuple[Panel, dict[str, Runs]]]:
-    """Leave out panels that repeat one before: of more rounds, say, of which none has been run yet. A claim counts once."""
-    kept, seen = list[tuple[Panel, dict[str, Runs]]](), list[set[tuple[str, str, Curve, int]]]()
-    for panel, runs in shown:
-        curves = {(panel.metric.name, label, found.curve, found.at[-1]) for label, found in runs.items()}
-        if not any(curves <= before for before in seen):
-            kept.append((panel, runs))
-            seen.append(curves)
-    return kept
 
 
 def _is_full(experiment: Experiment, record: Record) -> bool:

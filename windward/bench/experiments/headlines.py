@@ -22,7 +22,7 @@ HEADLINES: tuple[Headline, ...] = (
         paper="Huang2024",
         says="DRBO-KDE does better than SBO-KDE where the distribution of contexts is complicated",
         said='Sec. 4.2: "DRBO-KDE performs better"',
-        of=("huang2024-fig1",),
+        of=("huang2024-fig1-300",),
         claims=lambda claim: "DRBO-KDE performs better" in claim.said,
     ),
     Headline(
