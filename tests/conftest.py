@@ -1,19 +1,18 @@
-"""Shared pieces of the tests; nothing here may change what is tested."""
+"""Shared pieces of the tests; nothing here may change what is tested.
+
+Windward and torch are imported where they are used: the process that hands the tests out needs neither.
+"""
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 from pathlib import Path
 
-import coarse_figures  # noqa: F401
 import pytest
-import torch
 from hypothesis import HealthCheck, settings
 from postgres_server import Server, programs
-from service_helpers import ADMIN, LARGEST_BODY, SHOP, bearer, chromium
-
-import windward as ww
 
 # One derandomised profile: a property that fails, fails every time. No deadline: a busy machine is not a failure.
 settings.register_profile(
@@ -33,39 +32,39 @@ LONGEST = (
     "test_docs",
     "test_page",
     "test_serving",
+    "test_plots",
     "test_examples",
     "test_suite",
-    "test_plots",
-    "test_delays",
-    "test_bench_cli",
-    "test_advice",
-    "test_surrogate",
-    "test_bench_experiments",
-    "test_objectives",
-    "test_botorch",
-    "test_chaos",
-    "test_cli",
     "test_optuna",
-    "test_worst_cases",
-    "test_guards",
+    "test_surrogate",
+    "test_delays",
+    "test_advice",
+    "test_bench_cli",
+    "test_objectives",
+    "test_bench_experiments",
+    "test_botorch",
     "test_methods",
-    "test_settled",
+    "test_worst_cases",
+    "test_cli",
+    "test_hardened",
+    "test_surface",
+    "test_guards",
+    "test_fuzz",
     "test_model_check",
+    "test_importance",
+    "test_confidence",
+    "test_settled",
+    "test_chaos",
     "test_postgres",
     "test_budget",
     "test_dask",
     "test_refits",
-    "test_hardened",
-    "test_importance",
-    "test_fuzz",
-    "test_confidence",
     "test_service_fits",
     "test_service",
     "test_advice_shown",
     "test_report",
     "test_problems",
     "test_bad_input",
-    "test_surface",
     "test_moving_bench",
     "test_bench_run",
     "test_bench_runs",
@@ -74,8 +73,12 @@ LONGEST = (
 
 
 def pytest_configure(config):
-    """Keep the order below; pytest-xdist would begin with the files of the most tests, which are not the longest."""
+    """Keep the order above; pytest-xdist would begin with the files of the most tests, which are not the longest."""
     config.option.loadscopereorder = False
+    if config.option.dist == "no":  # here tests run; the process that hands them out loads nothing, and starts at once
+        import coarse_figures  # noqa: F401
+
+        gc.disable()  # what is loaded and collected stays: looking through it for rubbish takes a third of the time
     gone = [name for name in LONGEST if not Path(__file__).with_name(f"{name}.py").exists()]
     assert not gone, f"LONGEST names files that are not there: {gone}"
 
@@ -86,9 +89,19 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
 
 
+def pytest_collection_finish():
+    """What is there now stays to the end, and is not looked through again."""
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_runtest_setup(item):
     """A test that needs a browser is skipped without one; in CI, which installs it, that is a failure."""
-    if item.get_closest_marker("browser") is not None and chromium() is None:
+    if item.get_closest_marker("browser") is None:
+        return
+    from service_helpers import chromium
+
+    if chromium() is None:
         reason = "no Chromium on the path: apt-get install chromium"
         if os.environ.get("CI"):
             pytest.fail(reason)
@@ -98,6 +111,8 @@ def pytest_runtest_setup(item):
 @pytest.fixture(autouse=True)
 def one_thread():
     """A test process for each core, and one for when others wait: more threads each would only wait for each other."""
+    import torch
+
     torch.set_num_threads(1)
 
 
@@ -116,6 +131,8 @@ def fitting_processes_load_nothing():
 @pytest.fixture(autouse=True)
 def global_randomness_untouched():
     """Windward draws only from generators it is given."""
+    import torch
+
     before = torch.get_rng_state()
     yield
     if "oracle" not in os.environ.get("PYTEST_CURRENT_TEST", ""):
@@ -124,12 +141,16 @@ def global_randomness_untouched():
 
 @pytest.fixture
 def generator():
+    import torch
+
     return torch.Generator().manual_seed(0)
 
 
 @pytest.fixture(params=["memory", "sqlite"])
 def journal(request, tmp_path):
     """A journal in memory, and one in a file."""
+    import windward as ww
+
     return ww.MemoryJournal() if request.param == "memory" else ww.SqlJournal(f"sqlite:///{tmp_path}/study.db")
 
 
@@ -159,6 +180,7 @@ def url(tmp_path_factory):
 def client(url):
     """A client of that service, with the administrator's token."""
     from fastapi.testclient import TestClient  # here: most tests need no service
+    from service_helpers import ADMIN, LARGEST_BODY, bearer
 
     from windward.service.app import create_app
     from windward.service.settings import Settings
@@ -173,6 +195,8 @@ def client(url):
 @pytest.fixture
 def shop(client):
     """A study of its own per test, three trials asked, one of them told."""
+    from service_helpers import SHOP
+
     name = f"shop {next(NUMBERS)}"
     made = client.post("/api/studies", json={**SHOP, "name": name})
     assert made.status_code == 201, made.text
