@@ -46,7 +46,8 @@ or of a sentence that says less. An experiment **matches** where every claim tha
 do not hold than hold, is **undecided** where most are undecided, and matches **partly** otherwise.
 
 A printed number agrees if it lies within t sqrt(e² + s²) of the mean here, s the standard error here and e the one the paper
-prints. Where it prints none, its mean counts as uncertain as ours. Where the paper claims no order, the printed numbers decide.
+prints. Where it prints none, its mean counts as uncertain as a mean over as many seeds is here. Where the paper claims no
+order, the printed numbers decide.
 
 Full size is the paper's data and rounds; where fewer of its problems or seeds were run, the table says so, and the verdict is
 on those. So it does where a problem has other data of the same kind (digits for MNIST). What was run with fewer rounds, or on

@@ -147,7 +147,9 @@ def _agreements(experiment: Experiment, shown: Sequence[tuple[Panel, Mapping[str
                 continue
             place = runs.at.index(mark)
             own = float(runs.error()[place])
-            half = float(t.ppf(0.975, len(runs.seeds) - 1)) * math.hypot(own, entry.errors.get(mark, own))
+            # Where the paper prints no error, its mean is taken to be as uncertain as one of as many seeds here.
+            theirs = entry.errors.get(mark, own * math.sqrt(len(runs.seeds) / len(experiment.seeds)))
+            half = float(t.ppf(0.975, len(runs.seeds) - 1)) * math.hypot(own, theirs)
             mean = float(runs.mean()[place])
             if math.isfinite(mean):
                 result.append(Agreement(entry.panel, entry.curve, mark, value, mean, half))
