@@ -216,11 +216,11 @@ MEASURED = [
     (quick(ww.KernelDensity(20_000), surrogate=HELD), 1, 1, 60, "suggest"),
     (quick(ww.KernelDensity(20_000), surrogate=HELD), 1, 1, 60, "recommend"),
     (quick(ww.KernelDensity(8000), belief=ww.Thompson(), surrogate=HELD), 1, 1, 40, "suggest"),
-    (quick(ww.KernelDensity(1200), objective=ww.Robust(ww.MMD(0.3), 0.1), surrogate=HELD), 1, 1, 10, "suggest"),
+    (quick(ww.KernelDensity(900), objective=ww.Robust(ww.MMD(0.3), 0.1), surrogate=HELD), 1, 1, 10, "suggest"),
     (quick(ww.KernelDensity(2000), objective=ww.Robust(ww.Wasserstein(), 0.1)), 1, 1, 10, "suggest"),
     (quick(ww.KernelDensity(16), surrogate=HELD), 1, 1, 1800, "suggest"),
-    (quick(ww.Grid(160_000), objective=ww.Minimum(), surrogate=HELD), 1, 4, 10, "suggest"),
-    (quick(ww.KernelDensity(64), objective=ww.CVaR(0.2), belief=ww.OverallConfidence()), 1, 1, 900, "suggest"),
+    (quick(ww.Grid(80_000), objective=ww.Minimum(), surrogate=HELD), 1, 4, 10, "suggest"),
+    (quick(ww.KernelDensity(64), objective=ww.CVaR(0.2), belief=ww.OverallConfidence()), 1, 1, 700, "suggest"),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import tomllib
 from dataclasses import MISSING, dataclass, fields, replace
@@ -224,6 +225,18 @@ def test_a_radius_is_no_width_and_a_schedule_may_read_what_is_not_there_yet():
 # -- the house ---------------------------------------------------------------------------------------------------------
 
 
+@functools.cache
+def parsed(path):
+    """The nodes of a module, the module first."""
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def parsed_for_these_tests_alone():
+    yield
+    parsed.cache_clear()
+
+
 def called(node):
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
@@ -249,7 +262,7 @@ def test_no_class_of_part_is_named_outside_its_room():
     wrong = []
     for path in modules("policy.py", "suggest", "present", "study"):
         place = str(path.relative_to(PACKAGE))
-        nodes = list(ast.walk(ast.parse(path.read_text())))
+        nodes = parsed(path)
         named = {node.id for node in nodes if isinstance(node, ast.Name)}
         named |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
         wrong += [f"{place} names {name}" for name in sorted(named & own - NAMED.get(place, set()))]
@@ -278,10 +291,10 @@ def test_nobody_asks_of_which_class_a_part_is():
     records = {"Hyperparameters", "Linear", "Policy", "Report", "Space"}  # they are data, of one class each
     found: dict[str, set[str]] = {}
     for path in PACKAGE.rglob("*.py"):
-        place, tree = path.relative_to(PACKAGE), ast.parse(path.read_text())
-        imported = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module != "numbers"]
+        place, nodes = path.relative_to(PACKAGE), parsed(path)
+        imported = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module != "numbers"]
         local = {each.asname or each.name: each.name for node in imported for each in node.names}
-        for node in ast.walk(tree):
+        for node in nodes:
             if not (isinstance(node, ast.Call) and called(node.func) in ("isinstance", "issubclass")):
                 continue
             asked = {local.get(called(each), "") for each in ast.walk(node.args[1])} & set(home) - records
@@ -311,7 +324,7 @@ def test_one_module_owns_the_streams():
     for path in PACKAGE.rglob("*.py"):
         place = str(path.relative_to(PACKAGE))
         own = path.name == "streams.py" or path.relative_to(PACKAGE).parts[0] in ("bench", "testing")
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in parsed(path):
             if called(node) in streams and path.name != "streams.py":
                 wrong.append(f"{place}:{node.lineno} {called(node)}")
             if not isinstance(node, ast.Call):
@@ -351,7 +364,7 @@ def test_rooms_are_few_and_files_are_short():
     functions = [
         (f"{path.relative_to(PACKAGE)}: {node.name}", (node.end_lineno or node.lineno) - node.lineno + 1)
         for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in parsed(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
     assert [one for one in functions if one[1] > 60] == []
@@ -371,12 +384,7 @@ def test_there_are_thirteen_layers():
 
 
 def test_one_class_one_name():
-    names = [
-        node.name
-        for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ClassDef)
-    ]
+    names = [node.name for path in PACKAGE.rglob("*.py") for node in parsed(path) if isinstance(node, ast.ClassDef)]
     assert sorted({name for name in names if names.count(name) > 1}) == []
 
 
@@ -386,7 +394,7 @@ def test_no_module_is_named_like_another_files_function():
     for room in (path for path in PACKAGE.iterdir() if path.is_dir() and path.name not in ("bench", "cli", "service")):
         files = [path for path in room.rglob("*.py") if path.stem != "__init__"]
         for path in files:
-            for node in ast.parse(path.read_text()).body:
+            for node in parsed(path)[0].body:
                 if isinstance(node, ast.FunctionDef) and node.name in {one.stem for one in files} - {path.stem}:
                     wrong.append(f"{path.relative_to(PACKAGE)}: {node.name}")
     assert wrong == []

@@ -9,6 +9,7 @@ lies above minus that fifth, not near where it lies below.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -182,6 +183,14 @@ def gaps_of(claim: Claim, panel: Panel, runs: Mapping[str, Runs]) -> Gaps | None
     return Gaps(mark, gaps, size, sizes)
 
 
+@functools.cache
+def quantile(freedom: int) -> float:
+    """Return the 97.5 % quantile of Student's distribution; a page asks for the same few thousands of times."""
+    from scipy.stats import t  # here: its import takes half a second
+
+    return float(t.ppf(0.975, freedom))
+
+
 def difference(claim: Claim, panel: Panel, runs: Mapping[str, Runs]) -> Difference:
     """Return the paired difference behind a claim, at the last mark, and what it says of the claim."""
     found = gaps_of(claim, panel, runs)
@@ -191,9 +200,7 @@ def difference(claim: Claim, panel: Panel, runs: Mapping[str, Runs]) -> Differen
     if len(gaps) < 2 or not np.isfinite(gaps).all():
         mean = float(gaps.mean()) if len(gaps) else math.nan
         return Difference(claim, mark, len(gaps), mean, math.nan, math.nan, "undecided")
-    from scipy.stats import t  # here: its import takes half a second
-
-    half = float(t.ppf(0.975, len(gaps) - 1) * gaps.std(ddof=1) / math.sqrt(len(gaps)))
+    half = float(quantile(len(gaps) - 1) * gaps.std(ddof=1) / math.sqrt(len(gaps)))
     mean, margin = float(gaps.mean()), LEVEL * found.size
     verdict = judged(claim, mean - half, mean + half, margin)
     needed = seeds_needed(claim, gaps, margin) if verdict == "undecided" else None
@@ -202,13 +209,11 @@ def difference(claim: Claim, panel: Panel, runs: Mapping[str, Runs]) -> Differen
 
 def seeds_needed(claim: Claim, gaps: Array, margin: float) -> int | None:
     """Return how many seeds would bring the interval clear of what it lies across; None beyond `MOST_SEEDS`."""
-    from scipy.stats import t
-
     mean, spread = float(gaps.mean()), float(gaps.std(ddof=1))
     edges = {"ahead": (0.0,), "level": (-margin, margin), "near": (-margin,)}[claim.relation]
     distance = min(abs(mean - edge) for edge in edges)
     for count in range(len(gaps) + 1, MOST_SEEDS + 1):
-        if float(t.ppf(0.975, count - 1)) * spread < distance * math.sqrt(count):
+        if quantile(count - 1) * spread < distance * math.sqrt(count):
             return count
     return None
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from windward.bench.compare import Difference, Gaps, Runs, gaps_of, runs_of
+from windward.bench.compare import Difference, Gaps, Runs, gaps_of, quantile, runs_of
 from windward.bench.experiment import Curve, Headline, Panel, Published
 from windward.bench.experiments import experiment, headlines
 from windward.bench.provenance import since
@@ -87,8 +87,6 @@ def pooled(parts: Sequence[Seeds], printed: float = 0.0) -> Interval:
     >>> round(found.mean, 3), round(found.low, 3), round(found.high, 3)
     (3.0, 0.516, 5.484)
     """
-    from scipy.stats import t  # here: its import takes half a second
-
     means = [sum(part.values()) / len(part) for part in parts]
     least = min(map(len, parts))
     pulls = [
@@ -97,7 +95,7 @@ def pooled(parts: Sequence[Seeds], printed: float = 0.0) -> Interval:
         for seed in sorted({seed for part in parts for seed in part})
     ]
     error = math.sqrt(least / (least - 1) * sum(pull * pull for pull in pulls))
-    half = float(t.ppf(0.975, least - 1)) * math.hypot(error, printed)
+    half = quantile(least - 1) * math.hypot(error, printed)
     mean = sum(means) / len(means)
     return Interval(mean, mean - half, mean + half)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from windward.bench.compare import Difference, Runs, Verdict, is_long, longest, of_experiment, runs_of
+from windward.bench.compare import Difference, Runs, Verdict, is_long, longest, of_experiment, quantile, runs_of
 from windward.bench.experiment import Experiment, Panel, Record
 from windward.bench.summary import claimed
 
@@ -135,8 +135,6 @@ def _is_full(experiment: Experiment, record: Record) -> bool:
 
 
 def _agreements(experiment: Experiment, shown: Sequence[tuple[Panel, Mapping[str, Runs]]]) -> list[Agreement]:
-    from scipy.stats import t  # here: its import takes half a second
-
     panels, result = {panel.title: runs for panel, runs in shown}, []
     for entry in experiment.published:
         runs = panels.get(entry.panel, {}).get(entry.curve)
@@ -149,7 +147,7 @@ def _agreements(experiment: Experiment, shown: Sequence[tuple[Panel, Mapping[str
             own = float(runs.error()[place])
             # Where the paper prints no error, its mean is taken to be as uncertain as one of as many seeds here.
             theirs = entry.errors.get(mark, own * math.sqrt(len(runs.seeds) / len(experiment.seeds)))
-            half = float(t.ppf(0.975, len(runs.seeds) - 1)) * math.hypot(own, theirs)
+            half = quantile(len(runs.seeds) - 1) * math.hypot(own, theirs)
             mean = float(runs.mean()[place])
             if math.isfinite(mean):
                 result.append(Agreement(entry.panel, entry.curve, mark, value, mean, half))
