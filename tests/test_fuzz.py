@@ -22,7 +22,7 @@ from windward.journal.fold import History
 from windward.parts import OWN_PARTS
 from windward.space.parameters import Real
 
-SEEDS = range(12)
+SEEDS = range(10)
 # Parts that no policy or space holds unless it is made for them.
 NOT_DRAWN = {"Integer", "Real", "Categorical", "Cyclic", "Calendar", "Linear", "Space", "Policy"}
 SHOP = ww.Space({"x": Real(0, 1)}, {"c": Real(0, 1)})

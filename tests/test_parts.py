@@ -6,12 +6,12 @@ import inspect
 import json
 import math
 import pickle
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import torch
-from helpers import SHOP, quadratic, told
+from helpers import SHOP, told
 
 import windward as ww
 from windward import papers
@@ -134,19 +134,6 @@ def test_a_policy_that_does_not_go_with_the_space_is_refused():
     with pytest.raises(ww.IncompatibleError, match="describes the contexts"):
         study.use(ww.Policy(context_model=ww.Known({"demand": [1.0]})))
     assert study.policy == ww.auto()
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_every_method_runs_a_study(name):
-    policy = METHODS[name]()
-    small = ww.Policy(
-        **{f.name: getattr(policy, f.name) for f in fields(policy)}
-        | {"maximize": ww.MultiStart(screen=64, starts=2, evaluations=10)}
-    )
-    study = ww.Study(SHOP, small)
-    study.run(quadratic, 13, progress=False)
-    assert 0.3 <= study.recommend().decision["order"] <= 0.6
-    assert ww.Study.open("study", journal=study.journal).policy == small
 
 
 # -- acquisitions, against the papers' formulas in plain numpy --------------------------------------------------------

@@ -165,9 +165,15 @@ def suggestion_for(x, c, y, *, decisions, contexts):
     return suggest(policy, Trials(space, tuple(rows)), Request(), torch.Generator().manual_seed(0)).x
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 15])
+KINDS = ["smooth", "constant", "tiny", "huge", "offset", "outlier", "duplicates"]
+
+
+# Without results all kinds are one, and one result has no duplicate.
+@pytest.mark.parametrize(
+    ("n", "kind"),
+    [(0, "smooth"), *((1, kind) for kind in KINDS[:-1]), *((n, kind) for n in (2, 15) for kind in KINDS)],
+)
 @pytest.mark.parametrize(("decisions", "contexts"), [(1, 0), (1, 1), (20, 0), (20, 2)])
-@pytest.mark.parametrize("kind", ["smooth", "constant", "tiny", "huge", "offset", "outlier", "duplicates"])
 def test_always_a_finite_suggestion(n, decisions, contexts, kind, generator):
     x = torch.rand(n, decisions, generator=generator, dtype=torch.float64)
     c = torch.rand(n, contexts, generator=generator, dtype=torch.float64)
