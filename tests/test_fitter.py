@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 
@@ -35,6 +36,20 @@ def test_where_none_can_be_forked_one_is_spawned(monkeypatch, tmp_path, caplog, 
     finally:
         one.close()
     assert kinds == ["spawn"] and "set TMPDIR to one that can be written" in caplog.text
+
+
+@needs_linux
+def test_one_that_died_while_it_was_idle_is_replaced_before_anybody_knows(monkeypatch, tmp_path):
+    """Whoever forked it learns of its end a little later than its pipe does: a job in between is not lost."""
+    one = fitter.Fitter(f"sqlite:///{tmp_path}/x.db", 2**30)
+    try:
+        first, dead = one.work(where, ()), one._process
+        os.kill(first, signal.SIGKILL)
+        dead.join(10)
+        monkeypatch.setattr(dead, "is_alive", lambda: True)
+        assert one.work(where, ()) != first
+    finally:
+        one.close()
 
 
 BEGIN = """

@@ -51,7 +51,7 @@ class Fitter:
 
     def work(self, job: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """Return what a job gives, or raise what it raised; `Died` where the process ended. One that died is replaced."""
-        if not self._process.is_alive():  # it died while it was idle: this job is not concerned
+        if not self._waits():  # it died while it was idle: this job is not concerned
             self._replace()
         try:
             self._pipe.send((job, arguments))
@@ -69,6 +69,13 @@ class Fitter:
         if not worked:
             raise answer
         return answer
+
+    def _waits(self) -> bool:
+        """Whether the process is there for a job. A pipe that ends says so at once; that it is dead is known a little later."""
+        try:
+            return self._process.is_alive() and not self._pipe.poll()
+        except OSError:
+            return False
 
     def kill(self) -> None:
         """End the process now, and start no other. From any thread."""
