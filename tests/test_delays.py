@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -423,6 +423,22 @@ def test_the_first_error_is_the_one_raised():
     with pytest.raises(RuntimeError, match="shutdown"):
         study.run(quadratic, 2, executor=closed, workers=1, progress=False)
     assert study.trials[2].lost.startswith("not evaluated")
+
+
+def test_an_executor_that_takes_no_more_work_by_an_error_of_its_own_is_named():
+    """A cluster's client that was closed raises neither RuntimeError nor BrokenExecutor."""
+
+    class Closed(ThreadPoolExecutor):
+        def submit(self, *arguments):
+            raise OSError("the client is closed")
+
+    study = ww.Study(SHOP)
+    with (
+        Closed(2) as executor,
+        pytest.raises(BrokenExecutor, match="takes no more work .OSError: the client is closed"),
+    ):
+        study.run(quadratic, 4, executor=executor, workers=2, progress=False)
+    assert study.trials[0].lost.startswith("not evaluated")
 
 
 def test_numpy_numbers_make_a_censor():

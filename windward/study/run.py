@@ -175,7 +175,13 @@ def _several(work: _Work, evaluate: Evaluate, executor: Executor, workers: int, 
                 flying[executor.submit(evaluate, suggestion)] = suggestion
             except Exception as error:  # the executor is shut down or broken: this one never began
                 _give_up(work.study, suggestion.id, f"not evaluated: {error}")
-                raise
+                if isinstance(error, RuntimeError):
+                    raise
+                # A cluster that lost its scheduler says so in an error of its own.
+                raise BrokenExecutor(
+                    f"study.run: the executor takes no more work ({type(error).__name__}: {error}). Trial {suggestion.id} was "
+                    'given up; what was in flight is pending. Run again with leftover="retry".'
+                ) from error
 
     try:
         launch()
