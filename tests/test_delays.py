@@ -435,7 +435,7 @@ def test_an_executor_that_takes_no_more_work_by_an_error_of_its_own_is_named():
     study = ww.Study(SHOP)
     with (
         Closed(2) as executor,
-        pytest.raises(BrokenExecutor, match="takes no more work .OSError: the client is closed"),
+        pytest.raises(BrokenExecutor, match=r"takes no more work \(OSError: the client is closed"),
     ):
         study.run(quadratic, 4, executor=executor, workers=2, progress=False)
     assert study.trials[0].lost.startswith("not evaluated")
