@@ -370,6 +370,6 @@ def in_words(found: Found) -> str:
 
 
 def singles(found: Found) -> str:
-    """Return how many of the single comparisons hold, or of the numbers agree; nothing where there is one."""
+    """Return how many single claims hold, or single numbers agree, of how many; nothing where there is only one."""
     holding, count = found.counts[0], sum(found.counts)
     return f"{holding} of {count}" if count > 1 else ""

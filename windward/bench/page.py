@@ -63,7 +63,7 @@ A claim of order has the advantage of the first method over the second, as a sha
 most. It is the mean over the claim's problems and pairs of methods, with its 95 % interval over seeds. A headline **agrees**
 where the interval lies on the paper's side, **does not agree** where it lies on the other, and is **undecided** otherwise.
 Published numbers agree where each does by itself, and in part where most do. **So far** means fewer rounds than the paper's, or
-other data; *16 of 28* in the figure, that so many single claims or numbers hold by themselves.
+other data. *16 of 28* in the figure says how many single claims hold, or single numbers agree.
 
 """
 UNSAID = "_Nothing has been written about what does not hold here yet._"

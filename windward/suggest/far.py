@@ -17,7 +17,7 @@ from windward.trials.trials import Trials
 
 # Decisions looked at besides the maximizer's own, of each of three kinds; the farthest of them are then moved about.
 SPREAD, MOVED = 1024, 32
-# So many steps are tried at once from each, this many times; how long they are at first and at last, as shares of a side.
+# Steps tried from each at once, how often that is repeated, and the length of the first and the last, as shares of a side.
 BESIDE, MOVES, FIRST, LAST = 16, 40, 0.3, 0.01
 
 
